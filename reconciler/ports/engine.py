@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.model.state import StackState
@@ -17,6 +17,7 @@ class ChildProcess:
     started_ms: int
     stack: str
     argv: tuple[str, ...]
+    host: str = ""  # where it runs; a pid means nothing elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +30,12 @@ class RefreshPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult:
+    """What became of each URN. `failed`: URN -> why it could not be read; its entry in state is as it was.
+    `lock_seconds`: how long the child ran, which is as long as it can have held the stack's lock."""
+
     operations: Mapping[str, str]
     lock_seconds: float
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
