@@ -1,0 +1,63 @@
+"""Everything that the steps of a run share: the world's doors, the scope, the lease."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reconciler.apply.journal import Journal
+from reconciler.kernel.clock import Clock
+from reconciler.kernel.executor import Executor
+from reconciler.model.resources import Kind, Ref
+from reconciler.model.scope import Scope
+from reconciler.model.state import StackState, UnreadStack
+from reconciler.observe.authorities import name_stacks, read_stacks
+from reconciler.ports.cloud import Cloud
+from reconciler.ports.engine import Engine
+from reconciler.ports.store import Lease, Store
+
+# How long one run waits for one deletion to be proved gone before a later run goes on with it. Recorded: a server's
+# termination takes up to 118 s, the detachment of its volume up to 66 s more.
+DELETION_PATIENCE_SECONDS: Final = 300.0
+POLL_SECONDS: Final = (1.0, 2.0, 3.0, 5.0, 5.0, 10.0, 15.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    scope: Scope
+    cloud: Cloud
+    engine: Engine
+    store: Store
+    clock: Clock
+    executor: Executor
+    lease: Lease
+    journal: Journal
+    stopped: Callable[[], bool]
+    patience_seconds: float = DELETION_PATIENCE_SECONDS
+
+    def authorities(self) -> tuple[Mapping[str, StackState], tuple[UnreadStack, ...]]:
+        """Every stack that may own something in the project, read now."""
+        names, unnamed = name_stacks(self.engine, self.scope.stacks)
+        read = read_stacks(self.engine, names, executor=self.executor)
+        return read.states, (*unnamed, *read.unread)
+
+
+def known_ids(states: Mapping[str, StackState]) -> dict[Kind, set[str]]:
+    """Ids that the states hold, per kind: the witnesses that a list is not empty for lack of the right."""
+    known: dict[Kind, set[str]] = {}
+    for state in states.values():
+        for ref in state.by_ref:
+            known.setdefault(ref.kind, set()).add(ref.id)
+    return known
+
+
+def holder_of(states: Mapping[str, StackState], refs: tuple[Ref, ...]) -> str | None:
+    """The stack that holds one of these now, with the reason in words; None when nobody does."""
+    for name, state in states.items():
+        for ref in refs:
+            entry = state.by_ref.get(ref)
+            if entry is not None:
+                protect = ", protected" if entry.protect else ""
+                return f"{ref} is in the state of {name} as {entry.urn}{protect}"
+    return None
