@@ -1,0 +1,1 @@
+"""The command line: the composition root, one file per command, and nothing that another room could need."""
