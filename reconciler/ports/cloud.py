@@ -41,8 +41,9 @@ class Cloud(Protocol):
     def scan(self, kind: Kind, locality: str, *, known_ids: Collection[str] = ()) -> Scan:
         """List one kind in one zone or region, with the proof of completeness in the result.
 
-        `known_ids` are ids of the kind that another ledger holds: each must answer 200 or a typed 404 under the same
-        key for the right to be proved.
+        `known_ids` are ids of the kind *in this locality* that another ledger holds: each must be in the list, or
+        answer 200 or a typed 404 under the same key, for the right to be proved. Ids of other places cost a GET each,
+        and make a kind that is not offered here look contradicted.
         """
         ...
 
@@ -53,7 +54,8 @@ class Cloud(Protocol):
     def prove_absent(self, refs: Collection[Ref], *, known_ids: Mapping[Kind, Collection[str]]) -> Mapping[Ref, Probe]:
         """Rule 2 for each ref: a typed 404 by id that no complete scan begun after it contradicts, or, where the API
         answers 403 for what is gone (IPs), absence from two complete scans with the right proved. The probe of a ref
-        that is neither seen nor proved absent is UNKNOWN with a reason."""
+        that is neither seen nor proved absent is UNKNOWN with a reason. `known_ids` may be of any place: the list is
+        searched for all of them, and a few are asked for."""
         ...
 
     def prices(self, zone: str) -> Mapping[str, Price]:
