@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Final, Protocol
 
+from reconciler.kernel.errors import RefusedError
+from reconciler.model.resources import Ref
 from reconciler.model.state import StackState
 
 
@@ -73,7 +75,8 @@ class Engine(Protocol):
     ) -> RefreshResult:
         """Gated targeted refresh. Previews first: a `delete` for a URN that is not in `proved_absent`, or an operation
         on a URN that is not in `urns`, raises RefusedError and nothing is written. The refresh itself reads through a
-        loopback gate that turns a 403 into an error and refuses every mutating call."""
+        loopback gate that turns a 403 into an error and refuses every mutating call. A mapping URN -> id (as in state)
+        for `proved_absent` also makes sure that the URN still stands for the id that was proved; do pass one."""
         ...
 
     def await_child(self, child: ChildProcess) -> bool:
@@ -82,3 +85,95 @@ class Engine(Protocol):
         ...
 
     def info(self) -> EngineInfo: ...
+
+
+# What stands in planned inputs for a value that only a resource which is not there yet can give.
+UNKNOWN: Final = "[unknown]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCreate:
+    """A resource that the program declares and the state does not have, as `pulumi preview` shows it.
+
+    `inputs`: by Pulumi's names; a secret is `SECRET`, and a value that is not known yet is `UNKNOWN`. `dependencies`:
+    URNs of what must be there first, its parent and provider included. `custom`: False for a component, which is
+    nothing in the cloud.
+    """
+
+    urn: str
+    type: str
+    name: str
+    parent: str | None
+    inputs: Mapping[str, Any]
+    dependencies: tuple[str, ...]
+    custom: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which program and cloud do not agree. `path`: a property in Pulumi's words, such as `tags` or
+    `rootVolume.sizeInGb`; empty when it is about the resource as a whole. Secrets are masked on both sides."""
+
+    urn: str
+    path: str
+    program: str
+    cloud: str
+
+    def __str__(self) -> str:
+        name = self.urn.rpartition("::")[2]
+        place = ": ".join(part for part in (name, self.path) if part)
+        return f"{place}: program says {self.program}, cloud has {self.cloud}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """Whether an adoption would change nothing but the state; if not, what stands against it."""
+
+    ok: bool
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionResult:
+    """`adopted`: the URNs that entered the state now. `already`: those that it had, with the same id.
+    `lock_seconds`: how long our children may have held the stack's lock."""
+
+    adopted: tuple[str, ...]
+    already: tuple[str, ...] = ()
+    lock_seconds: float = 0.0
+
+
+class AdoptionRefused(RefusedError):
+    """An adoption that would not be a no-op, with the differences to settle first. The stack was not touched."""
+
+    def __init__(self, message: str, *, code: str, hint: str, differences: tuple[Difference, ...]) -> None:
+        super().__init__(message, code=code, hint=hint)
+        self.differences = differences
+
+
+class AdoptingEngine(Protocol):
+    """What an engine can do besides `Engine` where it can run the program of a stack."""
+
+    def planned_creates(self, stack: str) -> tuple[PlannedCreate, ...]:
+        """What the program declares and the state lacks. Runs the program, writes nothing. Raises EngineError: no
+        project directory is configured, or the program fails."""
+        ...
+
+    def rehearse_adoption(self, stack: str, targets: Mapping[str, Ref]) -> Rehearsal:
+        """Whether `adopt` with the same targets would succeed, tried on a copy of the stack.
+
+        `targets`: URN -> what it is in the cloud. Raises RefusedError where it cannot even be tried, EngineError where
+        something could not be read.
+        """
+        ...
+
+    def adopt(
+        self, stack: str, targets: Mapping[str, Ref], *, on_child: Callable[[ChildProcess], None]
+    ) -> AdoptionResult:
+        """Take what runs in the cloud into the state, as if the program had just created it.
+
+        Rehearses first. Raises AdoptionRefused with the differences; RefusedError when the stack is locked, has moved
+        or would lose evidence; EngineError when it failed in spite of the rehearsal: then nothing of it is in the
+        state. No call that changes anything reaches the cloud, whatever happens.
+        """
+        ...

@@ -1,0 +1,227 @@
+"""The port `Engine`, kept by the real Pulumi CLI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from reconciler.engine import checkpoint, children, doctor, locks, stacks
+from reconciler.engine.cli import EngineLimits, PulumiCli
+from reconciler.engine.failures import locked
+from reconciler.engine.refresh import Refresher, Target, judge, rules_for
+from reconciler.engine.stacks import Listed, StackName
+from reconciler.engine.upstream import DEFAULT_URL, require_gated
+from reconciler.kernel.clock import Clock, SystemClock
+from reconciler.kernel.errors import EngineError, RefusedError
+from reconciler.kernel.randomness import Randomness, SystemRandomness
+from reconciler.model.state import Lock, StackState
+from reconciler.ports.engine import ChildProcess, EngineInfo, RefreshPreview, RefreshResult
+
+
+class PulumiEngine:
+    """One backend, one environment; safe to use from several threads.
+
+    `backend`: a URL as for `pulumi login`; None means PULUMI_BACKEND_URL of `env`, or where the CLI is logged in.
+    `directory`: where reading commands run; the current one by default. A refresh of the project that it holds runs
+    there too. `work_dirs`: project name -> directory, for refreshes of others; one without gets a made-up directory.
+    `api_url`: the Scaleway API where neither `env` nor the stack's provider names one.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: str | None = None,
+        work_dirs: Mapping[str, Path] | None = None,
+        directory: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        api_url: str = DEFAULT_URL,
+        clock: Clock | None = None,
+        randomness: Randomness | None = None,
+        limits: EngineLimits | None = None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._cli = PulumiCli(
+            env=os.environ if env is None else env,
+            backend=backend,
+            directory=directory or Path.cwd(),
+            clock=self._clock,
+            randomness=randomness or SystemRandomness(),
+            limits=limits or EngineLimits(),
+        )
+        self._refresher = Refresher(self._cli, work_dirs=dict(work_dirs or {}), api_url=api_url)
+
+    # Reading: takes no lock.
+
+    def stacks(self, patterns: Sequence[str]) -> tuple[str, ...]:
+        """See the port. Asks the CLI only when a pattern has a wildcard."""
+        names = [pattern for pattern in patterns if stacks.split(pattern)]
+        listing = () if all(map(stacks.exact, names)) else self._listing()
+        return stacks.matching(names, listing)
+
+    def read(self, stack: str) -> StackState:
+        """See the port. Locks are read before and after the export, and both are reported: a lock seen at either time
+        means that the export may be half of something."""
+        name = self._resolve(stack)
+        before, known = self._locks(name)
+        read_ms = self._clock.now_ms()
+        decoded = self._export(name)
+        after, _ = self._locks(name)
+        return StackState(
+            stack=stack,
+            serial=decoded.serial,
+            read_ms=read_ms,
+            resources=decoded.resources,
+            pending=decoded.pending,
+            outputs=decoded.outputs,
+            locks=tuple({lock.source: lock for lock in (*before, *after)}.values()),
+            locks_known=known,
+        )
+
+    def _resolve(self, stack: str) -> StackName:
+        organized = len(stacks.split(stack)) == 3
+        listing = self._listing() if self._cli.backend().cloud and not organized else None
+        return stacks.resolve(stack, listing)
+
+    def _listing(self) -> tuple[Listed, ...]:
+        return stacks.parse_listing(self._cli.output("stack", "ls", "--all", "--json", "--fully-qualify-stack-names"))
+
+    def _export(self, name: StackName) -> checkpoint.Checkpoint:
+        # Never `--show-secrets`: what is not decrypted cannot leak.
+        return checkpoint.decode(self._cli.output("stack", "export", "--stack", str(name)))
+
+    def _locks(self, name: StackName) -> tuple[tuple[Lock, ...], bool]:
+        """The locks, and whether this backend tells them at all."""
+        backend = self._cli.backend()
+        if backend.directory is not None:
+            return locks.read(backend.directory, name), True
+        if backend.cloud:
+            updating = any(entry.name == name and entry.updating for entry in self._listing())
+            return ((Lock(created_by="an update in progress", source="Pulumi Cloud"),) if updating else ()), True
+        return (), False
+
+    # Refresh.
+
+    def preview_refresh(self, stack: str, urns: Collection[str]) -> RefreshPreview:
+        """See the port. Read through the gate, so that a 403 is a failed read and not a `delete`."""
+        if not urns:
+            return RefreshPreview(operations={}, failed={})
+        target = self._target(stack)
+        self._require_known(target, urns)
+        rules = rules_for(target, urns, proved=(), observe=True)
+        reading = self._refresher.preview(target, urns, rules=rules)
+        return RefreshPreview(operations=reading.operations, failed=reading.failed)
+
+    def refresh(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        proved_absent: Collection[str],
+        on_child: Callable[[ChildProcess], None],
+    ) -> RefreshResult:
+        """See the port.
+
+        Raises RefusedError RC0610 (the preview wants more than was proved), RC0611 (locked), RC0613 (no such URN),
+        RC0614 (cannot be gated), RC0615 (evidence would be lost); EngineError RC0502 (deadline), RC0512 (nothing
+        could be read), RC0514; AuthenticationError RC0513.
+        """
+        if not urns:
+            return RefreshResult(operations={}, lock_seconds=0.0)
+        target = self._target(stack)
+        self._require_free(target)
+        self._require_known(target, urns)
+        self._require_proved_ids(target, proved_absent)
+        require_gated(target.checkpoint, urns)
+        preview = self._refresher.preview(
+            target, urns, rules=rules_for(target, urns, proved=proved_absent, observe=True)
+        )
+        judge(preview.operations, urns=urns, proved=proved_absent)
+        readable = sorted(frozenset(urns) - preview.failed.keys())
+        if not readable:
+            raise _unreadable(preview.failed)
+        seen: list[ChildProcess] = []
+
+        def on_start(child: ChildProcess) -> None:
+            seen.append(child)
+            on_child(child)
+
+        try:
+            reading = self._refresher.refresh(target, readable, proved=proved_absent, on_child=on_start)
+        finally:
+            for child in seen:
+                children.clear(self._cli.backend(), target.name, pid=child.pid, since_ms=child.started_ms, killed=False)
+        failed = {**preview.failed, **reading.failed}
+        if not reading.operations:
+            raise _unreadable(failed)
+        return RefreshResult(operations=reading.operations, lock_seconds=reading.seconds, failed=failed)
+
+    def _target(self, stack: str) -> Target:
+        name = self._resolve(stack)
+        return Target(name=name, checkpoint=self._export(name))
+
+    def _require_free(self, target: Target) -> None:
+        held, _ = self._locks(target.name)
+        if held:
+            raise locked(target.name.short, ", ".join(map(locks.describe, held)))
+        lost = [item for item in target.checkpoint.pending if item.operation != "creating"]
+        if lost:
+            named = ", ".join(f"{item.operation} {item.resource.name}" for item in lost[:3])
+            raise RefusedError(
+                f"{target.name.short} has {len(lost)} interrupted operations that a refresh would forget ({named})",
+                code="RC0615",
+                hint="Resolve them first: a refresh keeps `creating` entries only, and with the others goes the "
+                "evidence of what the interrupted run was doing.",
+            )
+
+    def _require_known(self, target: Target, urns: Collection[str]) -> None:
+        unknown = sorted(frozenset(urns) - target.refreshable())
+        wild = sorted(urn for urn in urns if "*" in urn)
+        if unknown or wild:
+            raise RefusedError(
+                f"{target.name.short} has no resource to refresh under {(unknown or wild)[0]!r}",
+                code="RC0613",
+                hint="Read the stack again: it was changed since. A name with `*` cannot be a target, for the CLI "
+                "takes it for a pattern.",
+            )
+
+    def _require_proved_ids(self, target: Target, proved: Collection[str]) -> None:
+        """A proof is of an id. A replace since then gave the URN another one, of which nothing is proved."""
+        if not isinstance(proved, Mapping):
+            return
+        moved = sorted(urn for urn, identity in proved.items() if target.ids([urn]) not in ([identity], []))
+        if moved:
+            raise RefusedError(
+                f"{target.name.short}: {moved[0]!r} stands for another resource now than the one proved absent",
+                code="RC0613",
+                hint="Read the stack again: it was changed since.",
+            )
+
+    # Children.
+
+    def await_child(self, child: ChildProcess) -> bool:
+        """See the port. False when it runs on another host or cannot be killed; RefusedError RC0612 when it was killed
+        and holds a lock that only the CLI reaches."""
+        limits = self._cli.limits
+        return children.settle(
+            child,
+            name=self._resolve(child.stack),
+            backend=self._cli.backend(),
+            clock=self._clock,
+            seconds=limits.await_seconds,
+            grace=limits.grace_seconds,
+        )
+
+    def info(self) -> EngineInfo:
+        """Which tools are used; never raises for one that is missing."""
+        return doctor.info(self._cli)
+
+
+def _unreadable(failed: Mapping[str, str]) -> EngineError:
+    urn, why = next(iter(sorted(failed.items())), ("", "no result"))
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return EngineError(
+        f"nothing could be read, the state is as it was: {urn}: {why}{more}",
+        code="RC0512",
+        hint="A read that is refused is unknown, not absent. Check the rights of the key.",
+    )
