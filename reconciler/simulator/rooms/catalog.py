@@ -1,0 +1,115 @@
+"""What is for sale: server types and their stock, marketplace images, the price catalog.
+
+Marketplace and product catalog answer without a key, as the real ones do. Prices of IPv4 addresses are in no API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reconciler.simulator.call import Call, reply, reply_v1
+from reconciler.simulator.catalog import LABELS, ServerType, local_images, render_type, server_types
+from reconciler.simulator.defaults import ZONES
+from reconciler.simulator.paging import links, page_number, page_size
+from reconciler.simulator.routing import Route
+from reconciler.simulator.wire import Json, Response, not_found
+
+TYPES = "/instance/v1/zones/{zone}/products/servers"
+PRODUCTS = "/product-catalog/v2alpha1/public-catalog/products"
+
+
+def list_types(call: Call) -> Response:
+    """A map, paged by name."""
+    return _types(call, "/products/servers", render_type)
+
+
+def list_availability(call: Call) -> Response:
+    stock = dict(call.world.options.stock)
+
+    def level(item: ServerType) -> Json:
+        left = stock.get(f"{call.zone}/{item.name}")
+        return {"availability": "available" if left is None else "shortage" if left == 0 else "scarce"}
+
+    return _types(call, "/products/servers/availability", level)
+
+
+def _types(call: Call, path: str, show: Callable[[ServerType], Json]) -> Response:
+    query, types = call.query, list(server_types().values())
+    size, page = page_size(query, "per_page"), page_number(query)
+    part = types[(page - 1) * size : page * size]
+    headers = links(query, path=path, page=page, size=size, total=len(types))
+    return reply_v1({"servers": {item.name: show(item) for item in part}}, headers=headers)
+
+
+def list_local_images(call: Call) -> Response:
+    """By label, storage type and zone: one answer per architecture."""
+    query = call.query
+    label, kind, zone = query.first("image_label"), query.first("type"), query.first("zone")
+    if label is not None and label not in LABELS:
+        raise not_found("MarketplaceImage", label)
+    found = [
+        item.render()
+        for item in local_images().values()
+        if label in (None, item.label) and kind in (None, "unknown_type", item.type) and zone in (None, item.zone)
+    ]
+    found.sort(key=lambda item: (item["type"], item["label"], item["zone"], item["arch"]))
+    size, page = page_size(query, "page_size"), page_number(query)
+    return reply({"local_images": found[(page - 1) * size : page * size], "total_count": len(found)})
+
+
+def get_local_image(call: Call) -> Response:
+    item = local_images().get(call.params["image"])
+    if item is None:
+        raise not_found("MarketplaceLocalImage", call.params["image"])
+    return reply(item.render())
+
+
+def list_products(call: Call) -> Response:
+    """Server types of the zone asked for, or of all; and SBS by size and hour, which has no zone of its own here."""
+    query = call.query
+    kinds, names = set(query.all("product_types")), set(query.all("api_ids"))
+    zones = [query.first("zone")] if query.first("zone") else list(ZONES)
+    found: list[Json] = []
+    if not kinds or "instance" in kinds:
+        for zone in zones:
+            found += [_product(item, str(zone)) for item in server_types().values() if not names or item.name in names]
+    size, page = page_size(query, "page_size"), page_number(query)
+    return reply({"products": found[(page - 1) * size : page * size], "total_count": len(found)})
+
+
+def _product(item: ServerType, zone: str) -> Json:
+    nanos = round(item.hourly * 1_000_000_000)
+    return {
+        "sku": f"/compute/{item.name.lower().replace('-', '_')}/run_{zone}",
+        "service_category": "Compute",
+        "product_category": "Instance",
+        "product": item.name,
+        "variant": f"{item.name} - {zone}",
+        "description": f"{item.name} - {zone} ({item.hourly}€ per hour)",
+        "locality": {"zone": zone},
+        "price": {
+            "retail_price": {"currency_code": "EUR", "units": nanos // 1_000_000_000, "nanos": nanos % 1_000_000_000}
+        },
+        "properties": {
+            "hardware": {"cpu": {"virtual": {"count": item.ncpus}}, "ram": {"size": item.ram}},
+            "instance": {"range": "", "offer_id": item.name, "recommended_replacement_offer_ids": []},
+        },
+        "unit_of_measure": {"unit": "hour", "size": 1},
+        "status": "end_of_new_features" if item.end_of_service else "general_availability",
+        "badges": [],
+    }
+
+
+def no_metadata(_call: Call) -> Response:
+    """The provider asks whether it runs on an instance; outside of one this is what it hears."""
+    raise not_found("unknown", "")
+
+
+ROUTES = (
+    Route("GET", TYPES, list_types, "server"),
+    Route("GET", TYPES + "/availability", list_availability, "server"),
+    Route("GET", "/marketplace/v2/local-images", list_local_images),
+    Route("GET", "/marketplace/v2/local-images/{image}", get_local_image),
+    Route("GET", PRODUCTS, list_products),
+    Route("GET", "/metadata", no_metadata),
+)
