@@ -1,0 +1,133 @@
+"""What a sweep adds to the memory: lineage and sightings that are new, and nothing else (rule 14).
+
+Lineage is learnt from what is managed now: a resource in a stack's state, and the volumes that the create of a server
+of that state made. What a person attached to it is not of its lineage. Sightings are learnt from the leftovers, and
+only while every stack was read and none was being written to: without an authority nothing is known to be unowned. An
+incomplete sweep teaches what it saw, and forgets only what it saw owned or used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from reconciler.diff.authority import Entry
+from reconciler.diff.context import Context
+from reconciler.diff.ownership import in_use, inline
+from reconciler.model.desired import FLEET_TAG, tag_value
+from reconciler.model.finding import Finding, FindingKind
+from reconciler.model.memory import Lineage, SweepRecord
+from reconciler.model.resources import Kind, Ref, Server, Volume
+from reconciler.model.world import World
+
+_LEFTOVER = frozenset({FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE})
+
+
+def is_complete(world: World) -> bool:
+    """Every offered scan complete, every stack read, none of them being written to."""
+    scans = all(scan.complete for scan in world.inventory.scans.values() if scan.offered)
+    return scans and not world.unread and not world.live_stacks and not world.desired.problems
+
+
+def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -> SweepRecord:
+    context = Context(world)
+    complete = is_complete(world)
+    counts: dict[Kind, int] = {}
+    for scan in world.inventory.scans.values():
+        counts[scan.kind] = counts.get(scan.kind, 0) + len(scan.items)
+    unowned = {ref for finding in findings if finding.kind in _LEFTOVER for ref in finding.refs[:1]}
+    unowned |= {ref for finding in findings if finding.kind is FindingKind.ORPHAN for ref in finding.refs}
+    known = world.memory.unowned_since
+    return SweepRecord(
+        sweep_id=world.sweep_id,
+        scope=world.scope.uuid,
+        trigger=trigger,
+        started_ms=world.started_ms,
+        finished_ms=world.finished_ms,
+        complete=complete,
+        scans=tuple(_scan_rows(world)),
+        counts=counts,
+        serials={name: state.serial for name, state in sorted(world.states.items())},
+        summary=_summary(findings),
+        findings=tuple(finding for finding in findings if finding.kind is not FindingKind.UNMANAGED),
+        closable=None if complete else frozenset(),
+        new_lineage=tuple(_lineage(context)),
+        newly_unowned=(
+            {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
+        ),
+        owned_again=tuple(sorted(_owned_again(context, known, unowned=unowned, complete=complete))),
+    )
+
+
+def _authorities_spoke(world: World) -> bool:
+    return bool(world.states) and not world.unread and not world.live_stacks
+
+
+def _owned_again(context: Context, known: Iterable[Ref], *, unowned: set[Ref], complete: bool) -> Iterator[Ref]:
+    """Sightings that end. To be held or used is seen even where other things were not read; to be gone is not."""
+    for ref in known:
+        found = context.index.get(ref)
+        used = found is not None and in_use(found) and ref not in unowned
+        if ref.id in context.held or used or (complete and ref not in unowned):
+            yield ref
+
+
+def _summary(findings: tuple[Finding, ...]) -> dict[str, int]:
+    summary: dict[str, int] = {}
+    for finding in findings:
+        summary[finding.kind.value] = summary.get(finding.kind.value, 0) + 1
+    return summary
+
+
+def _scan_rows(world: World) -> Iterator[dict[str, Any]]:
+    for (kind, zone), scan in sorted(world.inventory.scans.items()):
+        yield {
+            "kind": kind.value,
+            "zone": zone,
+            "complete": scan.complete,
+            "offered": scan.offered,
+            "right": scan.right.value,
+            "seen": len(scan.items),
+            "calls": scan.calls,
+            "reason": scan.reason,
+        }
+
+
+def _lineage(context: Context) -> Iterator[Lineage]:
+    known, index = context.memory.lineage, context.index
+    for entry in context.entries:
+        found = index.by_kind[entry.kind].get(entry.id)
+        if found is None:
+            continue
+        if context.held[entry.id] == (entry.stack, entry.resource):  # of two that hold it, one speaks
+            line = _line(entry.ref, "state", context, entry=entry, server_id=None)
+            if not _same_line(known.get(line.ref), line):
+                yield line
+        if isinstance(found, Server):
+            for slot in found.volumes:
+                child = index.volume(slot.kind, slot.id)
+                if child is not None and child.ref not in known and _made_with(child, found, context):
+                    yield _line(child.ref, "attached", context, entry=entry, server_id=found.id)
+
+
+def _made_with(child: Volume, server: Server, context: Context) -> bool:
+    return child.id not in context.held and child.project == context.scope.project and inline(child, server)
+
+
+def _same_line(known: Lineage | None, line: Lineage) -> bool:
+    return known is not None and replace(line, first_seen_ms=known.first_seen_ms) == known
+
+
+def _line(ref: Ref, source: str, context: Context, *, entry: Entry, server_id: str | None) -> Lineage:
+    """The tags are the declared ones, because those in the cloud may be lost, and memory should not lose them too."""
+    return Lineage(
+        ref=ref,
+        source=source,
+        fleet=tag_value(entry.tags, FLEET_TAG),
+        stack=entry.stack,
+        urn=entry.resource.urn,
+        worker=context.worker_of(entry.tags),
+        server_id=server_id,
+        first_seen_ms=context.now_ms,
+    )

@@ -1,0 +1,109 @@
+"""Read all ledgers in the order that makes a verdict possible: records + state → inventory → records + state.
+
+A leftover needs its authorities read after the inventory, a missing resource needs them before (rule 3); reading them
+twice serves both, and what moved in between is live, which turns into `wait`. The stacks are named twice as well: one
+that was made meanwhile may own what the inventory showed. Nothing is written here, no lock is taken, and a sweep
+without any readable ledger is an error rather than an empty report.
+"""
+
+from __future__ import annotations
+
+from reconciler.diff.declared import parse_desired
+from reconciler.kernel.clock import Clock
+from reconciler.kernel.errors import CloudError, ReconcilerError
+from reconciler.kernel.executor import Executor
+from reconciler.kernel.ids import Ids
+from reconciler.model.inventory import Inventory, Scan
+from reconciler.model.memory import Memory
+from reconciler.model.resources import region_of
+from reconciler.model.scope import Scope
+from reconciler.model.state import UnreadStack
+from reconciler.model.world import Health, World
+from reconciler.observe.authorities import Authorities, name_stacks, read_stacks
+from reconciler.observe.coverage import LISTED, LISTED_REGIONAL, coverage
+from reconciler.observe.inventory import Reader
+from reconciler.ports.cloud import Cloud
+from reconciler.ports.engine import Engine
+
+__all__ = ["observe"]
+
+
+def observe(
+    *,
+    scope: Scope,
+    cloud: Cloud,
+    engine: Engine,
+    memory: Memory,
+    clock: Clock,
+    executor: Executor,
+    ids: Ids,
+) -> World:
+    """One sweep's view of one scope.
+
+    Raises AuthenticationError (401) before anything else is read, and ReconcilerError RC0701 when no ledger at all
+    could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack.
+    """
+    started = clock.now_ms()
+    unreachable = _reach(cloud)
+    names, unnamed = name_stacks(engine, scope.stacks)
+    before = read_stacks(engine, names, executor=executor)
+    if unreachable is None:
+        inventory = Reader(scope=scope, cloud=cloud, executor=executor).read(tuple(before.states.values()))
+    else:
+        inventory = _unread(scope, at_ms=started, reason=unreachable.message)
+    after, unnamed_again = _read_again(engine, scope, before, executor=executor)
+    unread = tuple(dict.fromkeys((*unnamed, *before.unread, *unnamed_again, *after.unread)))
+    if unreachable is not None and not after.states:
+        raise ReconcilerError(
+            f"no ledger could be read: {unreachable.message}", code="RC0701", hint=unreachable.hint
+        ) from unreachable
+    health = cloud.health()
+    return World(
+        scope=scope,
+        sweep_id=ids.new(),
+        started_ms=started,
+        finished_ms=clock.now_ms(),
+        inventory=inventory,
+        memory=memory,
+        desired=parse_desired(after.states.values(), scope=scope),
+        states_before=before.states,
+        states=after.states,
+        unread=unread,
+        coverage=coverage(after.states.values()),
+        health=Health(
+            calls=health.calls, failed=health.failed, throttled=health.throttled, skew_seconds=health.skew_seconds
+        ),
+    )
+
+
+def _read_again(
+    engine: Engine, scope: Scope, before: Authorities, *, executor: Executor
+) -> tuple[Authorities, tuple[UnreadStack, ...]]:
+    """The second read: what was read before, and what has a matching name only now."""
+    names, unnamed = name_stacks(engine, scope.stacks)
+    failed = {unread.stack for unread in before.unread}
+    wanted = [name for name in dict.fromkeys((*before.states, *names)) if name not in failed]
+    return read_stacks(engine, wanted, executor=executor), unnamed
+
+
+def _reach(cloud: Cloud) -> CloudError | None:
+    try:
+        cloud.check_credentials()
+    except CloudError as error:
+        return error
+    return None
+
+
+def _unread(scope: Scope, *, at_ms: int, reason: str) -> Inventory:
+    places = [(kind, zone) for zone in scope.zones for kind in LISTED]
+    places += [
+        (kind, region) for region in sorted({region_of(zone) for zone in scope.zones}) for kind in LISTED_REGIONAL
+    ]
+    return Inventory(
+        scans={
+            (kind, place): Scan(
+                kind=kind, zone=place, started_ms=at_ms, finished_ms=at_ms, complete=False, reason=reason
+            )
+            for kind, place in places
+        }
+    )
