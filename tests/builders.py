@@ -69,12 +69,12 @@ def owner_tags(
 # -- the cloud
 
 
-def server(name: str = "linux-0", **changes: Any) -> Server:
+def server(label: str = "linux-0", /, **changes: Any) -> Server:
     given: dict[str, Any] = {
-        "id": uid(name),
+        "id": uid(label),
         "zone": ZONE,
         "project": PROJECT,
-        "name": name,
+        "name": label,
         "state": "running",
         "commercial_type": "DEV1-S",
         "image_id": IMAGE,
@@ -84,24 +84,24 @@ def server(name: str = "linux-0", **changes: Any) -> Server:
     return Server(**(given | changes))
 
 
-def ip(name: str = "linux-0-ip", **changes: Any) -> Ip:
+def ip(label: str = "linux-0-ip", /, **changes: Any) -> Ip:
     given: dict[str, Any] = {
-        "id": uid(name),
+        "id": uid(label),
         "zone": ZONE,
         "project": PROJECT,
         "address": "51.15.0.1",
         "created_ms": NOW - DAY,
-        "ipam_id": uid(f"{name}-ipam"),
+        "ipam_id": uid(f"{label}-ipam"),
     }
     if changes.get("server_id") is not None:
         given["state"] = "attached"
     return Ip(**(given | changes))
 
 
-def volume(name: str = "linux-0-root", **changes: Any) -> Volume:
+def volume(label: str = "linux-0-root", /, **changes: Any) -> Volume:
     """Free by default; with `server_id` it is attached and referenced by it."""
     given: dict[str, Any] = {
-        "id": uid(name),
+        "id": uid(label),
         "zone": ZONE,
         "project": PROJECT,
         "name": ROOT_NAME,
@@ -117,12 +117,12 @@ def volume(name: str = "linux-0-root", **changes: Any) -> Volume:
     return Volume(**(given | changes))
 
 
-def local_volume(name: str, **changes: Any) -> Volume:
-    return volume(name, **({"kind": Kind.INSTANCE_VOLUME, "volume_type": "l_ssd", "iops": None} | changes))
+def local_volume(label: str, /, **changes: Any) -> Volume:
+    return volume(label, **({"kind": Kind.INSTANCE_VOLUME, "volume_type": "l_ssd", "iops": None} | changes))
 
 
-def nic(name: str, *, server_id: str, network: str = "net", **changes: Any) -> Nic:
-    given: dict[str, Any] = {"id": uid(name), "zone": ZONE, "project": PROJECT, "created_ms": NOW - DAY}
+def nic(label: str, /, *, server_id: str, network: str = "net", **changes: Any) -> Nic:
+    given: dict[str, Any] = {"id": uid(label), "zone": ZONE, "project": PROJECT, "created_ms": NOW - DAY}
     return Nic(**(given | {"server_id": server_id, "private_network_id": uid(network)} | changes))
 
 

@@ -44,7 +44,8 @@ def destroy(api: Api, warrant: Warrant, ref: Ref, *, project: str) -> Destroyed:
     """Send the one destructive request for `ref`, or say why not.
 
     Raises RefusedError RC0410 (the warrant does not cover it, or is for another project); CloudError RC0411 (not
-    readable before; nothing was sent), RC0412 (the effect is unknown) or RC0413 (the API said no).
+    readable before, or an image may use the snapshot; nothing was sent), RC0412 (the effect is unknown) or RC0413 (the
+    API said no).
     """
     assert_outside_transaction(f"destroy {ref}")
     if not warrant.covers(ref) or warrant.project != project:

@@ -41,7 +41,8 @@ def config_path(environ: Mapping[str, str]) -> tuple[Path | None, bool]:
 
 
 def read_profile(environ: Mapping[str, str]) -> Profile:
-    """The active profile; empty when there is no file. Raises ConfigError RC0310 (file), RC0311 (profile) or RC0312."""
+    """The active profile; empty when there is no file. Raises ConfigError: RC0310 (the file cannot be read
+    as a mapping of keys), RC0311 (no such profile) or RC0312 (a value is no text)."""
     path, named = config_path(environ)
     wanted = environ.get("SCW_PROFILE", "").strip()
     if path is None:

@@ -1,6 +1,6 @@
 """The right to see a kind, proved instead of assumed.
 
-A list without the right may answer an empty 200 (incidents R008, R048), so a list is believed only with a witness. Ids
+A list without the right may answer an empty 200 (incident R008), so a list is believed only with a witness. Ids
 that another ledger knows are the witnesses: each must be in the list or answer its GET with 200 or a typed 404 under
 the same key. Read literally that is one GET per known id; two remarks bound it:
 

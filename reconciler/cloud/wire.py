@@ -1,9 +1,9 @@
 """What is common to all shapes on the wire.
 
-Shapes name exactly the fields that the product needs and ignore the rest: unknown fields come every month, key order
-differs between edges of the same endpoint, and pydantic decodes a body in one pass from bytes (`validate_json`), which
-costs less than `json.loads`. A decoder gives frozen values of `model.resources`; a body that does not fit raises
-ValueError, which the caller turns into "unknown".
+A shape names exactly the fields that the product needs and ignores the rest: unknown fields come every month, and key
+order differs between edges of the same endpoint. Pydantic decodes a body in one pass from bytes (`validate_json`); a
+body that does not fit raises ValueError, which the caller turns into "unknown". The kinds that come by the thousand are
+decoded straight into the model's values (`forms`); the others have shapes here, which their module turns into values.
 
 Two dialects name the same things differently: Instance v1 says `project`, `creation_date` and `server.id`, the others
 `project_id`, `created_at` and so on. Times end in `+00:00` or in `Z`.

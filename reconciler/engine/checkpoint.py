@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from reconciler.engine import masking, shapes
 from reconciler.engine.shapes import RawOperation, RawResource, RawSecretsProvider, broken
+from reconciler.kernel.clock import parse_instant
 from reconciler.kernel.errors import EngineError
 from reconciler.model.state import PendingOperation, StateResource
 
@@ -46,13 +47,15 @@ KNOWN_FEATURES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One decoded deployment. `secrets` says how its secrets are encrypted; it holds a salt or a wrapped key only."""
+    """One decoded deployment. `secrets` says how its secrets are encrypted; it holds a salt or a wrapped key only.
+    `written_ms`: the time of its last write, None where it is not told."""
 
     serial: str
     resources: tuple[StateResource, ...]
     pending: tuple[PendingOperation, ...]
     outputs: Mapping[str, Any]
     secrets: RawSecretsProvider
+    written_ms: int | None = None
 
 
 def decode(raw: bytes | bytearray) -> Checkpoint:
@@ -96,7 +99,19 @@ def _decode(raw: bytes | bytearray) -> Checkpoint:
         pending=operations,
         outputs=next((item.outputs for item in resources if item.type == STACK_TYPE and not item.pending_delete), {}),
         secrets=shapes.secrets_provider(deployment.get("secrets_providers")),
+        written_ms=_written(deployment.get("manifest")),
     )
+
+
+def _written(manifest: object) -> int | None:
+    """When the engine wrote it. It begins and ends each step with a write, so that an interrupted operation is not
+    younger than this."""
+    text = manifest.get("time") if isinstance(manifest, dict) else None
+    try:
+        moment = parse_instant(text) if isinstance(text, str) else 0
+    except ValueError:
+        return None
+    return moment if moment > 0 else None  # the zero time of Go is in the year 1
 
 
 class _Entries:

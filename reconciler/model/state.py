@@ -101,12 +101,26 @@ class Lock:
     source: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveProcess:
+    """A process on this host that may still be carrying out what a run of a stack began.
+
+    A provider plugin outlives a killed CLI and goes on with its create. `why` ties it to the stack, or says that
+    nothing rules it out. `started_ms` is None where the system does not tell it.
+    """
+
+    pid: int
+    name: str
+    why: str
+    started_ms: int | None = None
+
+
 @dataclass(frozen=True)
 class StackState:
     """One export of one stack, with its locks. Not slotted, for the cached indexes.
 
     `serial` changes whenever the resources, pending operations or outputs do: a digest, since a checkpoint carries
-    none of its own.
+    none of its own. `written_ms` is when the engine wrote the checkpoint last, by the clock of the host that did.
     """
 
     stack: str  # project/stack
@@ -117,6 +131,7 @@ class StackState:
     outputs: Mapping[str, Any] = field(default_factory=dict)
     locks: tuple[Lock, ...] = ()
     locks_known: bool = True
+    written_ms: int | None = None
 
     @cached_property
     def by_urn(self) -> Mapping[str, StateResource]:

@@ -1,7 +1,7 @@
 """Read the provider: every listed kind in every zone, then what only a targeted read shows, then proofs of absence.
 
 Flexible IPs are listed before IPAM, because each v1 IP's `ipam_id` is the witness that an IPAM list is not empty for
-lack of the right (report R048), and because IPAM alone knows when an IP was booked. What a state holds and a complete
+lack of the right (report R008), and because IPAM alone knows when an IP was booked. What a state holds and a complete
 list does not is asked for by id; what seems to differ is read once more by id, so that a list that lags makes no
 finding. Where that second read says *gone*, it is proved like any other absence; where it gives no answer, the
 difference stays unconfirmed.

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 from reconciler.kernel.errors import RefusedError
 from reconciler.model.resources import Ref
-from reconciler.model.state import StackState
+from reconciler.model.state import LiveProcess, Lock, StackState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,30 @@ class RefreshResult:
     operations: Mapping[str, str]
     lock_seconds: float
     failed: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """Pending operations that were taken out of a state. `lock_seconds`: as in `RefreshResult`."""
+
+    operations: tuple[tuple[str, str], ...]  # (operation, URN)
+    lock_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockEvidence:
+    """A lock, and what can be found out about the process that took it.
+
+    `here`: it was taken on this host; None when the lock does not say. `alive`: that process still runs; None when it
+    cannot be known, since it ran elsewhere or where this process does not see all others. `command` is the CLI's verb,
+    without its arguments; `job` the CI job that started it, as its environment names it.
+    """
+
+    lock: Lock
+    here: bool | None
+    alive: bool | None
+    command: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +106,35 @@ class Engine(Protocol):
     def await_child(self, child: ChildProcess) -> bool:
         """Wait, within the deadline, for a child of an earlier run of ours; kill its group at the deadline, and clear
         only the lock that this child took. True when it is gone."""
+        ...
+
+    def live_processes(self, stack: str) -> tuple[LiveProcess, ...]:
+        """Processes on this host that may still be at work for a run of this stack: provider plugins, CLIs and
+        language hosts. One of a plugin or CLI that nothing rules out is among them. Takes no lock and asks nobody."""
+        ...
+
+    def lock_evidence(self, stack: str) -> tuple[LockEvidence, ...]:
+        """Every lock on a stack with what is known of its process; none where the backend does not tell."""
+        ...
+
+    def release_lock(self, stack: str, lock: Lock) -> None:
+        """Remove exactly this lock. Raises RefusedError RC0660 where only the CLI reaches it, RC0663 when it is
+        another lock by now."""
+        ...
+
+    def forget_pending(
+        self,
+        stack: str,
+        operations: Collection[tuple[str, str]],
+        *,
+        on_child: Callable[[ChildProcess], None],
+    ) -> Forgotten:
+        """Take pending operations out of the state, and change nothing else in it. `operations`: (operation, URN).
+
+        Either every pending `creating` entry at once, with all others (the engine drops them with any write), or the
+        others alone. Raises RefusedError RC0670 when other operations are pending than those that were named, RC0611
+        (locked); EngineError RC0671 when one is still there afterwards.
+        """
         ...
 
     def info(self) -> EngineInfo: ...

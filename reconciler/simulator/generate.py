@@ -52,7 +52,7 @@ def add_worker(
     image = local_images()[image_id(label, zone=zone)]
     group = effects.default_security_group(world, mint, zone=zone, project=project, now_ms=created_ms)
     server_id, root_id = mint.uuid(), mint.uuid()
-    world.servers.put(
+    server = world.servers.put(
         Server(
             id=server_id,
             name=name,
@@ -71,65 +71,72 @@ def add_worker(
             updated_ms=created_ms,
         )
     )
-    world.block_volumes.put(
-        BlockVolume(
-            id=root_id,
-            name=f"{LABELS[label][0]}_sbs_volume_0",
-            zone=zone,
-            project=project,
-            status="in_use",
-            reference=Reference(id=mint.uuid(), server=server_id, created_ms=created_ms),
-            parent_snapshot=image.snapshot,
-            tags=tuple(child_tags),
-            created_ms=created_ms,
-            updated_ms=created_ms,
-        )
-    )
-    ip = _add_ip(world, mint, server_id, zone, project, tuple(child_tags), created_ms) if with_ip else None
-    nic = _add_nic(world, mint, server_id, name, zone, network, tuple(child_tags), created_ms) if network else None
+    born = _Born(world=world, mint=mint, server=server, tags=tuple(child_tags), created_ms=created_ms)
+    _add_root(born, root_id, name=f"{LABELS[label][0]}_sbs_volume_0", snapshot=image.snapshot)
+    ip = _add_ip(born) if with_ip else None
+    nic = _add_nic(born, network) if network is not None else None
     return Worker(server=server_id, root=root_id, ip=ip, nic=nic)
 
 
-def _add_ip(
-    world: World, mint: Mint, server: str, zone: str, project: str, tags: tuple[str, ...], created_ms: int
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Born:
+    """What the children of one new server have in common."""
+
+    world: World
+    mint: Mint
+    server: Server
+    tags: tuple[str, ...]
+    created_ms: int
+
+
+def _add_root(born: _Born, root_id: str, *, name: str, snapshot: str) -> None:
+    reference = Reference(id=born.mint.uuid(), server=born.server.id, created_ms=born.created_ms)
+    born.world.block_volumes.put(
+        BlockVolume(
+            id=root_id,
+            name=name,
+            zone=born.server.zone,
+            project=born.server.project,
+            status="in_use",
+            reference=reference,
+            parent_snapshot=snapshot,
+            tags=born.tags,
+            created_ms=born.created_ms,
+            updated_ms=born.created_ms,
+        )
+    )
+
+
+def _add_ip(born: _Born) -> str:
+    world, mint, server = born.world, born.mint, born.server
     ip_id = mint.uuid()
     ip = FlexibleIp(
         id=ip_id,
-        zone=zone,
-        project=project,
+        zone=server.zone,
+        project=server.project,
         address=mint.public_ipv4(world),
-        server=server,
+        server=server.id,
         state="attached",
-        tags=tags,
+        tags=born.tags,
         ipam_id=mint.uuid() if world.options.ipam_id_differs else ip_id,
         attach_order=world.next_attachment(),
-        created_ms=created_ms,
+        created_ms=born.created_ms,
     )
     world.ips.put(ip)
-    world.ipam.put(effects.ipam_entry(ip, region=zone.rsplit("-", 1)[0], created_ms=created_ms))
+    world.ipam.put(effects.ipam_entry(ip, region=server.zone.rsplit("-", 1)[0], created_ms=born.created_ms))
     return ip_id
 
 
-def _add_nic(
-    world: World,
-    mint: Mint,
-    server: str,
-    name: str,
-    zone: str,
-    network: PrivateNetwork,
-    tags: tuple[str, ...],
-    created_ms: int,
-) -> str:
+def _add_nic(born: _Born, network: PrivateNetwork) -> str:
+    world, mint, server = born.world, born.mint, born.server
     nic_id, mac = mint.uuid(), mint.mac(world, "02:00")
-    resource = IpamResource(type="instance_private_nic", id=nic_id, mac_address=mac.upper(), name=name)
+    resource = IpamResource(type="instance_private_nic", id=nic_id, mac_address=mac.upper(), name=server.name)
     addresses = []
     for subnet in network.subnets:
         v6 = ":" in subnet.subnet
-        address = mint.private_ipv6(subnet.subnet) if v6 else _next_address(world, subnet)
         entry = IpamIp(
             id=mint.uuid(),
-            address=address,
+            address=mint.private_ipv6(subnet.subnet) if v6 else _next_address(world, subnet),
             region=network.region,
             project=network.project,
             is_ipv6=v6,
@@ -137,25 +144,23 @@ def _add_nic(
             subnet=subnet.id,
             resource=resource,
             booked=False,
-            created_ms=created_ms,
-            updated_ms=created_ms,
+            created_ms=born.created_ms,
+            updated_ms=born.created_ms,
         )
         addresses.append(world.ipam.put(entry).id)
-    world.nics.put(
-        Nic(
-            id=nic_id,
-            private_network=network.id,
-            zone=zone,
-            project=network.project,
-            server=server,
-            mac_address=mac,
-            ipam_ips=tuple(addresses),
-            tags=tags,
-            created_ms=created_ms,
-            updated_ms=created_ms,
-        )
+    nic = Nic(
+        id=nic_id,
+        private_network=network.id,
+        zone=server.zone,
+        project=network.project,
+        server=server.id,
+        mac_address=mac,
+        ipam_ips=tuple(addresses),
+        tags=born.tags,
+        created_ms=born.created_ms,
+        updated_ms=born.created_ms,
     )
-    return nic_id
+    return world.nics.put(nic).id
 
 
 def _next_address(world: World, subnet: Subnet) -> str:

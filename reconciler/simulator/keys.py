@@ -1,7 +1,7 @@
 """API keys of a simulated organization, and what each may see.
 
 A list that the key has no right to answers 403, or, for the kinds in `hidden`, an empty 200: real APIs do both, and an
-empty 200 is the worse one, because it looks like a world in which everything is gone (incident R048).
+empty 200 is the worse one, because it looks like a world in which everything is gone (incident R008).
 """
 
 from __future__ import annotations

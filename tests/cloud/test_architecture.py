@@ -20,8 +20,8 @@ from tests.cloud.wire import PROJECT, SECRET
 
 ROOT = Path(reconciler.__file__).parent
 DOOR = ROOT / "cloud" / "destroy.py"
-# The simulator answers such requests; it sends none.
-SERVERS = (ROOT / "simulator",)
+# These answer such requests from others, and send none to the provider.
+SERVERS = (ROOT / "simulator", ROOT / "engine" / "adoption")
 DESTRUCTIVE = re.compile(r"DELETE|terminate|.*stop-and-delete.*", re.DOTALL)
 
 

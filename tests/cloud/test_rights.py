@@ -70,7 +70,7 @@ def test_a_known_id_that_is_typed_gone_proves_the_right() -> None:
     [denied(), throttled(), reply({}, 503), html(404), httpx2.Response(404), httpx2.ReadTimeout("x"), reply({}, 200)],
 )
 def test_an_empty_list_beside_a_known_id_without_a_clear_answer_is_unknown(answer: Any) -> None:
-    """An empty 200 without the right looks like a world in which everything is gone (incident R048)."""
+    """An empty 200 without the right looks like a world in which everything is gone (incident R008)."""
     found = read(servers(by_id={1: answer}), 1)
     assert (found.complete, found.right) == (False, Right.UNKNOWN)
     assert Inventory(scans={(Kind.SERVER, ZONE): found}).presence(Ref(Kind.SERVER, ZONE, uid(1))) is Presence.UNKNOWN
@@ -133,7 +133,7 @@ class TestIps:
 
 
 def test_an_empty_ipam_list_is_refuted_by_the_ipam_id_of_a_flexible_ip() -> None:
-    """The cross-witness: each flexible IP's `ipam_id` must be in the IPAM list (incidents R008, R048)."""
+    """The cross-witness: each flexible IP's `ipam_id` must be in the IPAM list (incident R008)."""
     seen = Recorder({IPAM: reply({"ips": [], "total_count": 0}), f"{IPAM}/{uid(50_001)}": denied()})
     found = scan(make_api(seen), Kind.IPAM, "fr-par", project=PROJECT, known_ids=[uid(50_001)])
     assert (found.complete, found.right) == (False, Right.UNKNOWN)

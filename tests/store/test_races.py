@@ -305,6 +305,40 @@ def test_the_second_statement_alone_is_enough_where_the_composite_key_is_gone(po
 
 
 @pytest.mark.postgres
+def test_reading_live_under_the_lock_alone_refuses_the_hold_where_the_composite_key_is_gone(
+    postgres_place: Place,
+) -> None:
+    postgres_place.without_composite_key()
+    store = postgres_place.store()
+    lease = lead(store)
+    decision, holding = race(
+        postgres_place, (store, deciding(lease)), lambda other: hold(other, CHILD), stop_after="resources.doom"
+    )
+    assert decision.get()
+    assert holding.code == "RC0623"
+
+
+@pytest.mark.postgres
+def test_the_decision_waits_for_a_hold_that_somebody_inserts_without_a_lock(postgres_place: Place) -> None:
+    """The row is locked FOR UPDATE, which an uncommitted reference is in the way of; a weaker lock would not wait."""
+    store = postgres_place.store()
+    noted(store)
+    lease = lead(store)
+    raw = text(
+        "INSERT INTO adoptions (id, resource_id, stack, urn, held_ms) "
+        "SELECT 'a', id, 's', 'urn:careless', 0 FROM provider_resources WHERE kind = 'volume'"
+    )
+    with postgres_place.engine.connect() as connection:
+        connection.execute(raw)
+        decision = Job(lambda: deciding(lease)(store))
+        wait_until_blocked(postgres_place)
+        connection.commit()
+    ended = decision.join()
+    assert ended.code == "RC0621"
+    assert "urn:careless" in str(ended.error)  # the view saw it, not only the composite key
+
+
+@pytest.mark.postgres
 def test_checking_and_dooming_in_one_statement_dooms_a_held_resource(postgres_place: Place) -> None:
     """The control: PostgreSQL answers the sub-select from the snapshot of before the wait."""
     place = postgres_place

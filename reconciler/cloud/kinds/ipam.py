@@ -1,6 +1,6 @@
 """IPAM addresses, by region: of flexible IPs, of NICs, and booked ones.
 
-Without the right, and without an explicit project, this list is an empty 200 (incidents R008, R048), so the project
+Without the right, and without an explicit project, this list is an empty 200 (incident R008), so the project
 is always sent and the known `ipam_id`s witness the answer.
 """
 

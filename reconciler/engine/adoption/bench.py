@@ -74,8 +74,9 @@ class Bench:
         told = failure(finished, what="`pulumi preview`", scrubber=self.cli.scrubber, detail="\n".join(errors))
         if told.code != EngineError.default_code:
             return told
+        said = self.cli.scrubber.message(" | ".join(errors) or finished.stderr)
         return EngineError(
-            f"the program of {self.name.short} failed: {self.cli.scrubber.message(' | '.join(errors) or finished.stderr)}",
+            f"the program of {self.name.short} failed: {said}",
             code="RC0541",
             hint="Run `pulumi preview` in its directory: it has to work before anything of it can be adopted.",
         )
@@ -95,14 +96,14 @@ class Bench:
             raise failure(finished, what="`pulumi up`", scrubber=self.cli.scrubber)
         if finished.status == 0 and not events.streamed:
             raise _no_events("`pulumi up`")
-        why = None if finished.status == 0 else self._why(finished, events)
+        why = None if finished.status == 0 else self._why(finished, events, refused=bool(book.differences))
         return Ran(why=why, operations=dict(events.operations), seconds=finished.seconds)
 
-    def _why(self, finished: Finished, events: Events) -> str:
+    def _why(self, finished: Finished, events: Events, *, refused: bool) -> str:
         """The engine's words for a failed `up`. Raises what is no failure of a resource: a lock, a lost passphrase."""
         said = [*events.failed().values(), *events.errors]
         told = failure(finished, what="`pulumi up`", scrubber=self.cli.scrubber, detail="\n".join(said))
-        if told.code != EngineError.default_code:
+        if not refused and told.code != EngineError.default_code:
             raise told
         return self.cli.scrubber.message(" | ".join(said) or finished.stderr)
 

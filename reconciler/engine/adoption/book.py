@@ -30,6 +30,8 @@ class Book:
         self._unread: list[str] = []
         self._user_data: defaultdict[str, set[str]] = defaultdict(set)
         self.nics: set[str] = set(known_nics)
+        # URN -> the name that it has in the cloud, where that is the only difference and Pulumi can be told to use it.
+        self.names: dict[str, str] = {}
 
     def waiting(self, kind: Kind, locality: str) -> list[Expectation]:
         """Targets of a kind in a place that no create has met yet."""

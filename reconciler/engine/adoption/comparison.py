@@ -38,6 +38,8 @@ class Comparison:
     def __init__(self, expectation: Expectation) -> None:
         self._expectation = expectation
         self.differences: list[Difference] = []
+        # A name that Pulumi made up in an earlier run and can be told to use again.
+        self.name_to_use: str | None = None
 
     @property
     def expectation(self) -> Expectation:
@@ -70,8 +72,11 @@ class Comparison:
 
     def name(self, program: Any, cloud: Any) -> None:
         """The same name; where the program has none, the one that the provider made up just now says nothing."""
-        if self._expectation.named or not made_up(program):
-            self.same("name", program, cloud)
+        if not self._expectation.named and made_up(program):
+            return
+        if program != cloud and self._expectation.could_be_named(cloud):
+            self.name_to_use = str(cloud)
+        self.same("name", program, cloud)
 
     def only(self, body: Mapping[str, Any], known: Collection[str], *, inside: str = "") -> None:
         """The body holds nothing that is not compared."""

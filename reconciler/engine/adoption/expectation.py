@@ -30,16 +30,22 @@ _ALWAYS_SECRET: Final = frozenset({"userData", "cloudInit"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """`inputs`: the planned ones, masked."""
+    """`inputs`: the planned ones, masked. `auto_named`: Pulumi makes up its name, anew in every run."""
 
     urn: str
     ref: Ref
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    auto_named: bool = False
 
     @property
     def named(self) -> bool:
         """Whether the program gives it a name, or Pulumi does; otherwise the provider makes one up, anew each time."""
         return "name" in self.inputs
+
+    def could_be_named(self, name: object) -> bool:
+        """Whether Pulumi can have made up this name for it: from its own name and something random."""
+        logical = self.urn.rpartition("::")[2]
+        return self.auto_named and isinstance(name, str) and logical in name and "${" not in name
 
     def secret(self, path: str) -> bool:
         """Whether a property, or anything inside it, is a secret of the program."""

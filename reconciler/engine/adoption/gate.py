@@ -106,9 +106,10 @@ class AdoptionGate(Gate):
     def settle(self) -> None:
         """After the child has ended: note every target that no call met, and what is on a server that is not the
         program's. Reads with the token of the last call that was answered."""
-        for item in self._book.unanswered():
+        if not self._book.differences:  # one refusal keeps others from being asked for
             self._book.refuse(
-                [Difference(urn=item.urn, path="", program="no create that was answered", cloud=str(item.ref))]
+                Difference(urn=item.urn, path="", program="no create that was answered", cloud=str(item.ref))
+                for item in self._book.unanswered()
             )
         live = Live(lambda path: self._read(path, self._headers))
         for item in self._book.answered(Kind.SERVER):

@@ -85,7 +85,7 @@ def _needed(plan: Plan, urn: str, *, targets: Mapping[str, Ref], present: set[st
                 raise RefusedError(
                     f"{_name(urn)} cannot be adopted alone: it needs {visible(needed)}, which is not in the state",
                     code="RC0642",
-                    hint="Adopt it in the same go. If it does not exist, create it first: `pulumi up --target` with it.",
+                    hint="Adopt it in the same go; if it does not exist, create it first with `pulumi up --target`.",
                 )
             found.add(needed)
             waiting.append(needed)

@@ -111,6 +111,8 @@ def match(call: Call, kind: Kind, *, read: Reader, compare: Comparer) -> tuple[E
             comparison.differ("", f"{kind.value} {best.ref.id}", None)
         else:
             compare(comparison, body, found, call.live)
+        if comparison.name_to_use is not None and len(comparison.differences) == 1:
+            call.book.names[best.urn] = comparison.name_to_use
         if comparison.differences or found is None:
             raise NotProvedError(comparison.differences)
         call.book.claim(best)
