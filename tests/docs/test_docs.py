@@ -33,7 +33,9 @@ def test_every_page_is_reachable_from_the_index() -> None:
     """A page that nothing links to is a page that nobody reads."""
     linked = {(page.parent / target.partition("#")[0]).resolve() for page in PAGES for target in targets(page)}
     linked |= {(ROOT / target.partition("#")[0]).resolve() for target in targets(ROOT / "README.md")}
-    lost = [str(page.relative_to(ROOT)) for page in PAGES if page.parent.name != "design" and page.resolve() not in linked]
+    lost = [
+        str(page.relative_to(ROOT)) for page in PAGES if page.parent.name != "design" and page.resolve() not in linked
+    ]
     assert [page for page in lost if page != "docs/index.md"] == []
 
 
