@@ -35,17 +35,6 @@ _NOT_OFFERED: Final = "not offered here"
 
 
 @dataclass(slots=True)
-class _Tally:
-    """The requests of one scan."""
-
-    requests: int = 0
-
-    def add(self, answer: Answer) -> Answer:
-        self.requests += answer.requests
-        return answer
-
-
-@dataclass(slots=True)
 class _Read:
     """All lists of a kind, merged."""
 
@@ -68,84 +57,106 @@ def scan(
     """List a kind. `ask` answers for a known id that the list lacks (by default one GET). Raises AuthenticationError
     alone."""
     started_ms = api.clock.now_ms()
-    tally = _Tally()
+    try:
+        place = probing.place_of(kind, locality)
+    except ValueError as error:
+        job = _Scanning(api=api, kind=kind, place=locality, project=project, started_ms=started_ms)
+        return job.result(_Read(), right=Right.UNKNOWN, reason=str(error))
+    job = _Scanning(api=api, kind=kind, place=place, project=project, started_ms=started_ms)
+    read = job.read()
+    if not read.offered:
+        reason = f"{_NOT_OFFERED}, yet {len(known_ids)} ids are known here" if known_ids else None
+        return job.result(read, right=Right.UNKNOWN, reason=reason)
+    if read.fault is not None:
+        right = Right.DENIED if read.fault.denied else Right.UNKNOWN
+        return job.result(read, right=right, reason=read.fault.reason)
+    listed = rights.ListRead(kind=kind, project=project, started_ms=started_ms, ids=read.items.keys())
+    verdict = rights.judge(listed, known_ids, lambda id_: job.probe(id_, ask), limit=limit)
+    return job.result(read, right=verdict.right, reason=verdict.refuted)
 
-    def done(read: _Read, *, right: Right, reason: str | None) -> Scan:
+
+@dataclass(slots=True, kw_only=True)
+class _Scanning:
+    """One scan on its way, with its count of requests."""
+
+    api: Api
+    kind: Kind
+    place: str
+    project: str
+    started_ms: int
+    requests: int = 0
+
+    def result(self, read: _Read, *, right: Right, reason: str | None) -> Scan:
         return Scan(
-            kind=kind,
-            zone=place,
-            started_ms=started_ms,
-            finished_ms=api.clock.now_ms(),
+            kind=self.kind,
+            zone=self.place,
+            started_ms=self.started_ms,
+            finished_ms=self.api.clock.now_ms(),
             complete=reason is None,
             right=right,
             reason=reason,
             offered=read.offered,
             passes=read.passes,
-            calls=tally.requests,
+            calls=self.requests,
             items=tuple(read.items.values()),
         )
 
-    place = locality
-    try:
-        place = probing.place_of(kind, locality)
-    except ValueError as error:
-        return done(_Read(), right=Right.UNKNOWN, reason=str(error))
-    read = _read_kind(api, kind, place, project=project, tally=tally)
-    if not read.offered:
-        reason = f"{_NOT_OFFERED}, yet {len(known_ids)} ids are known here" if known_ids else None
-        return done(read, right=Right.UNKNOWN, reason=reason)
-    if read.fault is not None:
-        right = Right.DENIED if read.fault.denied else Right.UNKNOWN
-        return done(read, right=right, reason=read.fault.reason)
-
-    def probe(id_: str) -> Probe:
-        ref = Ref(kind, place, id_)
+    def probe(self, id_: str, ask: Ask | None) -> Probe:
+        ref = Ref(self.kind, self.place, id_)
         if ask is not None:
             return ask(ref)
-        seen = probing.look(api, ref)
-        tally.requests += seen.requests
+        seen = probing.look(self.api, ref)
+        self.requests += seen.requests
         return seen.probe
 
-    listed = rights.ListRead(kind=kind, project=project, started_ms=started_ms, ids=read.items.keys())
-    verdict = rights.judge(listed, known_ids, probe, limit=limit)
-    return done(read, right=verdict.right, reason=verdict.refuted)
+    def read(self) -> _Read:
+        read = _Read()
+        missing = 0
+        sources = SPECS[self.kind].lists
+        for source in sources:
+            listing = self._list(source)
+            fault = listing.fault
+            if fault is not None and fault.unrouted and self.kind is Kind.NIC:
+                return self._nics_by_server()
+            if fault is not None and fault.missing:
+                missing += 1
+            else:
+                self._merge(read, listing)
+        read.offered = missing < len(sources)
+        return read
 
+    def _list(self, source: ListSource) -> Listing:
+        def fetch(number: int, token: str | None) -> Page | Fault:
+            answer = self.api.get(source.path(self.place), _query(source, self.project, number, token))
+            self.requests += answer.requests
+            return _page(self.api, source, answer, self.place)
 
-def _read_kind(api: Api, kind: Kind, place: str, *, project: str, tally: _Tally) -> _Read:
-    read = _Read()
-    missing = 0
-    sources = SPECS[kind].lists
-    for source in sources:
-        listing = _list(api, source, place, project=project, tally=tally)
+        return read_list(fetch, newest_first=source.order is not None, tokens=source.dialect is Dialect.TOKEN)
+
+    def _merge(self, read: _Read, listing: Listing) -> None:
+        own = [item for item in listing.items if item.project == self.project and item.zone == self.place]
+        read.items = {item.id: item for item in own} | read.items
+        read.passes = max(read.passes, listing.passes)
+        strangers = len(listing.items) - len(own)
         fault = listing.fault
-        if fault is not None and fault.unrouted and kind is Kind.NIC:
-            return _nics_by_server(api, place, project=project, tally=tally)
-        if fault is not None and fault.missing:
-            missing += 1
-        else:
-            _merge(read, listing, place, project=project)
-    read.offered = missing < len(sources)
-    return read
+        if fault is None and strangers:
+            fault = Fault(reason=f"{strangers} objects of another project or zone came: the filter was not honoured")
+        if fault is not None and (read.fault is None or fault.denied):
+            read.fault = fault
 
-
-def _merge(read: _Read, listing: Listing, place: str, *, project: str) -> None:
-    own = [item for item in listing.items if item.project == project and item.zone == place]
-    read.items = {item.id: item for item in own} | read.items
-    read.passes = max(read.passes, listing.passes)
-    strangers = len(listing.items) - len(own)
-    fault = listing.fault
-    if fault is None and strangers:
-        fault = Fault(reason=f"{strangers} objects of another project or zone came: the filter was not honoured")
-    if fault is not None and (read.fault is None or fault.denied):
-        read.fault = fault
-
-
-def _list(api: Api, source: ListSource, place: str, *, project: str, tally: _Tally) -> Listing:
-    def fetch(number: int, token: str | None) -> Page | Fault:
-        answer = tally.add(api.get(source.path(place), _query(source, project, number, token)))
-        return _page(api, source, answer, place)
-
-    return read_list(fetch, newest_first=source.order is not None, tokens=source.dialect is Dialect.TOKEN)
+    def _nics_by_server(self) -> _Read:
+        servers = _Read()
+        for source in SPECS[Kind.SERVER].lists:
+            listing = self._list(source)
+            self._merge(servers, listing)
+            if listing.fault is not None and listing.fault.missing:
+                servers.offered = False
+        read = _Read(passes=servers.passes, fault=servers.fault, offered=servers.offered)
+        for server in _with_nics(servers.items.values()):
+            if read.fault is not None:
+                break
+            self._merge(read, self._list(nics.of_server(server.id, self.project)))
+        return read
 
 
 def _query(source: ListSource, project: str, number: int, token: str | None) -> list[tuple[str, str]]:
@@ -180,26 +191,6 @@ def _page(api: Api, source: ListSource, answer: Answer, place: str) -> Page | Fa
     if total is None or page.total not in (None, total):
         return Fault(reason="the list's total is no number, or its header and body differ")
     return Page(items=page.items, total=total, next_token=page.next_token)
-
-
-def _nics_by_server(api: Api, place: str, *, project: str, tally: _Tally) -> _Read:
-    servers = _Read()
-    for source in SPECS[Kind.SERVER].lists:
-        listing = _list(api, source, place, project=project, tally=tally)
-        _merge(servers, listing, place, project=project)
-        if listing.fault is not None and listing.fault.missing:
-            servers.offered = False
-    read = _Read(passes=servers.passes, fault=servers.fault, offered=servers.offered)
-    for server in _with_nics(servers.items.values()):
-        if read.fault is not None:
-            break
-        _merge(
-            read,
-            _list(api, nics.of_server(server.id, project), place, project=project, tally=tally),
-            place,
-            project=project,
-        )
-    return read
 
 
 def _with_nics(items: Iterable[Resource]) -> Iterable[Server]:

@@ -48,6 +48,40 @@ def set_tags(
     (it answered 2xx, and the tags are not there); RefusedError RC0421 (would drop a stranger's tag) or RC0425 (another
     project's object).
     """
+    _refuse_loss(ref, tags, expected)
+    live, path = _read(api, ref, project=project)
+    answer: Answer | None = None
+    for tried in range(_TRIES + 1):
+        if _same(live.tags, tags):
+            return live
+        if answer is not None and answer.ok:
+            raise CloudError(
+                f"{ref}: the API accepted the tags and does not show them",
+                code="RC0424",
+                hint="The list may lag; the next sweep looks again.",
+            )
+        if not _same(live.tags, expected):
+            raise CloudError(
+                f"{ref}: somebody else changed its tags meanwhile",
+                code="RC0420",
+                hint="Its tags are left as they are; the next sweep decides anew.",
+            )
+        refused = answer is not None and answer.fault is None and not retryable(answer.status)
+        if refused or tried == _TRIES:
+            break
+        answer = api.send("PATCH", path, body=json.dumps({"tags": list(tags)}).encode())
+        if not answer.ok:
+            api.clock.sleep(randomness.uniform(0.0, _PAUSE_SECONDS))
+        # The read follows every answer, clear or not, and comes right before the next try: it alone says what is there.
+        live, path = _read(api, ref, project=project)
+    raise CloudError(
+        f"{ref}: its tags were not written: {'' if answer is None else answer.told()}",
+        code="RC0423",
+        hint="The tags are as they were.",
+    )
+
+
+def _refuse_loss(ref: Ref, tags: tuple[str, ...], expected: tuple[str, ...]) -> None:
     dropped = [tag for tag in expected if tag not in tags and not is_own(tag)]
     if dropped:
         raise RefusedError(
@@ -55,37 +89,6 @@ def set_tags(
             code="RC0421",
             hint="Only tags that start with `reconciler` are ever removed.",
         )
-    live, path = _read(api, ref, project=project)
-    if _same(live.tags, tags):
-        return live
-    answer: Answer | None = None
-    for attempt in range(_TRIES):
-        if not _same(live.tags, expected):
-            raise CloudError(
-                f"{ref}: somebody else changed its tags meanwhile",
-                code="RC0420",
-                hint="Its tags are left as they are; the next sweep decides anew.",
-            )
-        if attempt:
-            api.clock.sleep(randomness.uniform(0.0, _PAUSE_SECONDS))
-        answer = api.send("PATCH", path, body=json.dumps({"tags": list(tags)}).encode())
-        # The read follows every answer, clear or not: it alone says what is there now.
-        live, path = _read(api, ref, project=project)
-        if _same(live.tags, tags):
-            return live
-        if answer.ok:
-            raise CloudError(
-                f"{ref}: the API accepted the tags and does not show them",
-                code="RC0424",
-                hint="The list may lag; the next sweep looks again.",
-            )
-        if answer.fault is None and not retryable(answer.status):
-            break
-    raise CloudError(
-        f"{ref}: its tags were not written: {'' if answer is None else answer.told()}",
-        code="RC0423",
-        hint="The tags are as they were.",
-    )
 
 
 def _read(api: Api, ref: Ref, *, project: str) -> tuple[Resource, str]:

@@ -89,6 +89,31 @@ def test_who_cannot_be_served_before_its_deadline_is_told_at_once() -> None:
     assert limiter.acquire(deadline=1.0)
 
 
+class _Crowd(VirtualClock):
+    """A clock on which many wait at once: sleeping is only noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.promised: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.promised.append(self.monotonic() + seconds)
+
+
+def test_who_comes_later_is_not_served_earlier_when_the_rate_recovers() -> None:
+    clock = _Crowd()
+    limiter = Limiter(clock=clock, rate=64)
+    for _ in range(6):
+        limiter.throttled()
+        clock.advance(1.0)
+    for _ in range(100):
+        assert limiter.acquire(deadline=FAR)
+    clock.advance(10.0)
+    for _ in range(20):
+        assert limiter.acquire(deadline=FAR)
+    assert clock.promised == sorted(clock.promised)
+
+
 def test_threads_share_one_bucket() -> None:
     clock = SystemClock()
     limiter = Limiter(clock=clock, rate=20)

@@ -191,6 +191,14 @@ class TestIps:
         found, _ = prove(self.routes(**{IPS: answers}), 1, kind=Kind.IP, known=[uid(1), uid(2)])
         assert found[1].presence is Presence.UNKNOWN
 
+    def test_a_right_that_is_only_assumed_proves_no_403(self) -> None:
+        """Most known ids are neither in the list nor asked for, and nobody knows the one that the list shows."""
+        others = {f"{IPS}/{uid(number)}": gone(number, "instance_ip") for number in range(10, 20)}
+        known = [uid(number) for number in (1, *range(10, 20))]
+        found, _ = prove(self.routes(ip(2), **others), 1, kind=Kind.IP, known=known)
+        assert found[1].presence is Presence.UNKNOWN
+        assert found[1].reason == "403 by id, and the right to list is not proved"
+
     def test_for_a_server_403_proves_nothing_whatever_the_lists_say(self) -> None:
         found, _ = prove({f"{SERVERS}/{uid(1)}": denied(), SERVERS: listed("servers", server(2))}, 1, known=[uid(2)])
         assert found[1].presence is Presence.UNKNOWN
