@@ -16,6 +16,8 @@ COMMANDS: Final[dict[str, Entry]] = {
     "drift": Entry("drift", "Show every difference between state, cloud and records, with its price."),
     "plan": Entry("plan", "Show the repair, its conditions and limits, and keep it for `apply`."),
     "apply": Entry("apply", "Carry out a plan, or plan and apply in one go."),
+    "preflight": Entry("preflight", "Check before `pulumi up` that it makes no second machine."),
+    "unlock": Entry("unlock", "Remove a stale lock of a stack, after a look at who holds it."),
     "explain": Entry("explain", "Show the proof behind a finding, an id or a URN."),
     "doctor": Entry("doctor", "Check credentials, tools, state, database and clock."),
     "db": Entry("db", "Create, migrate and check the database."),

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine import checkpoint, children, doctor, locks, stacks
+from reconciler.engine import checkpoint, children, doctor, locks, pending, stacks, survivors
+from reconciler.engine.adoption.adopter import Adopter
 from reconciler.engine.cli import EngineLimits, PulumiCli
-from reconciler.engine.failures import locked
+from reconciler.engine.failures import locked, out_of_reach
 from reconciler.engine.refresh import Refresher, Target, judge, rules_for
 from reconciler.engine.stacks import Listed, StackName
 from reconciler.engine.upstream import DEFAULT_URL, require_gated
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.errors import EngineError, RefusedError
 from reconciler.kernel.randomness import Randomness, SystemRandomness
-from reconciler.model.state import Lock, StackState
-from reconciler.ports.engine import ChildProcess, EngineInfo, RefreshPreview, RefreshResult
+from reconciler.model.resources import Ref
+from reconciler.model.state import LiveProcess, Lock, StackState
+from reconciler.ports.engine import (
+    AdoptionResult,
+    ChildProcess,
+    EngineInfo,
+    Forgotten,
+    LockEvidence,
+    PlannedCreate,
+    RefreshPreview,
+    RefreshResult,
+    Rehearsal,
+)
 
 
 class PulumiEngine:
@@ -41,15 +54,28 @@ class PulumiEngine:
         limits: EngineLimits | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
-        self._cli = PulumiCli(
-            env=os.environ if env is None else env,
-            backend=backend,
-            directory=directory or Path.cwd(),
-            clock=self._clock,
-            randomness=randomness or SystemRandomness(),
-            limits=limits or EngineLimits(),
-        )
+        self._environ = os.environ if env is None else env
+        self._directory = directory or Path.cwd()
+        self._randomness, self._limits = randomness or SystemRandomness(), limits or EngineLimits()
+        self._cli = self._cli_at(backend)
         self._refresher = Refresher(self._cli, work_dirs=dict(work_dirs or {}), api_url=api_url)
+        self._adopter = Adopter(
+            self._cli,
+            cli_at=self._cli_at,
+            work_dirs=dict(work_dirs or {}),
+            directory=self._directory,
+            api_url=api_url,
+        )
+
+    def _cli_at(self, backend: str | None) -> PulumiCli:
+        return PulumiCli(
+            env=self._environ,
+            backend=backend,
+            directory=self._directory,
+            clock=self._clock,
+            randomness=self._randomness,
+            limits=self._limits,
+        )
 
     # Reading: takes no lock.
 
@@ -76,6 +102,7 @@ class PulumiEngine:
             outputs=decoded.outputs,
             locks=tuple({lock.source: lock for lock in (*before, *after)}.values()),
             locks_known=known,
+            written_ms=decoded.written_ms,
         )
 
     def _resolve(self, stack: str) -> StackName:
@@ -140,17 +167,8 @@ class PulumiEngine:
         readable = sorted(frozenset(urns) - preview.failed.keys())
         if not readable:
             raise _unreadable(preview.failed)
-        seen: list[ChildProcess] = []
-
-        def on_start(child: ChildProcess) -> None:
-            seen.append(child)
-            on_child(child)
-
-        try:
-            reading = self._refresher.refresh(target, readable, proved=proved_absent, on_child=on_start)
-        finally:
-            for child in seen:
-                children.clear(self._cli.backend(), target.name, pid=child.pid, since_ms=child.started_ms, killed=False)
+        with self._giving_back(target.name, on_child) as started:
+            reading = self._refresher.refresh(target, readable, proved=proved_absent, on_child=started)
         failed = {**preview.failed, **reading.failed}
         if not reading.operations:
             raise _unreadable(failed)
@@ -161,9 +179,7 @@ class PulumiEngine:
         return Target(name=name, checkpoint=self._export(name))
 
     def _require_free(self, target: Target) -> None:
-        held, _ = self._locks(target.name)
-        if held:
-            raise locked(target.name.short, ", ".join(map(locks.describe, held)))
+        self._require_unlocked(target.name)
         lost = [item for item in target.checkpoint.pending if item.operation != "creating"]
         if lost:
             named = ", ".join(f"{item.operation} {item.resource.name}" for item in lost[:3])
@@ -173,6 +189,11 @@ class PulumiEngine:
                 hint="Resolve them first: a refresh keeps `creating` entries only, and with the others goes the "
                 "evidence of what the interrupted run was doing.",
             )
+
+    def _require_unlocked(self, name: StackName) -> None:
+        held, _ = self._locks(name)
+        if held:
+            raise locked(name.short, ", ".join(map(locks.describe, held)))
 
     def _require_known(self, target: Target, urns: Collection[str]) -> None:
         unknown = sorted(frozenset(urns) - target.refreshable())
@@ -196,6 +217,101 @@ class PulumiEngine:
                 code="RC0613",
                 hint="Read the stack again: it was changed since.",
             )
+
+    # Adoption.
+
+    def planned_creates(self, stack: str) -> tuple[PlannedCreate, ...]:
+        """See the port. Raises EngineError RC0540 (no directory of the program is known), RC0541 (it failed)."""
+        return self._adopter.planned_creates(self._resolve(stack))
+
+    def rehearse_adoption(self, stack: str, targets: Mapping[str, Ref]) -> Rehearsal:
+        """See the port. Raises RefusedError RC0641 to RC0647, EngineError RC0540 to RC0544, and what reading a stack
+        raises."""
+        if not targets:
+            return Rehearsal(ok=True)
+        return self._adopter.rehearse(self._resolve(stack), targets)
+
+    def adopt(
+        self, stack: str, targets: Mapping[str, Ref], *, on_child: Callable[[ChildProcess], None]
+    ) -> AdoptionResult:
+        """See the port. Raises AdoptionRefused RC0640, RefusedError RC0611 (locked) and RC0641 to RC0647, EngineError
+        RC0540 to RC0546, AuthenticationError RC0513."""
+        if not targets:
+            return AdoptionResult(adopted=())
+        name = self._resolve(stack)
+        self._require_unlocked(name)
+        seen: list[ChildProcess] = []
+
+        def on_start(child: ChildProcess) -> None:
+            seen.append(child)
+            on_child(child)
+
+        try:
+            return self._adopter.adopt(name, targets, on_child=on_start)
+        finally:
+            for child in seen:
+                children.clear(self._cli.backend(), name, pid=child.pid, since_ms=child.started_ms, killed=False)
+
+    # Interrupted runs.
+
+    def live_processes(self, stack: str) -> tuple[LiveProcess, ...]:
+        """See the port."""
+        return survivors.live(self._resolve(stack), self._cli.backend())
+
+    def lock_evidence(self, stack: str) -> tuple[LockEvidence, ...]:
+        """See the port."""
+        held, _ = self._locks(self._resolve(stack))
+        sees_all = survivors.sees_all_processes()
+        return tuple(survivors.evidence(lock, sees_all=sees_all) for lock in held)
+
+    def release_lock(self, stack: str, lock: Lock) -> None:
+        """See the port. Raises RefusedError RC0660, RC0663."""
+        name, root = self._resolve(stack), self._cli.backend().directory
+        if root is None:
+            raise out_of_reach(str(name))
+        if not locks.release(root, name, lock):
+            raise RefusedError(
+                f"the lock of {name.short} is not the one that was looked at any more",
+                code="RC0663",
+                hint="Somebody is at work on this stack: look again.",
+            )
+
+    def forget_pending(
+        self,
+        stack: str,
+        operations: Collection[tuple[str, str]],
+        *,
+        on_child: Callable[[ChildProcess], None],
+    ) -> Forgotten:
+        """See the port. Raises RefusedError RC0611, RC0670, RC0672; EngineError RC0502, RC0671."""
+        target = self._target(stack)
+        self._require_unlocked(target.name)
+        there = pending.named(target.checkpoint.pending)
+        if not there & set(operations):
+            return Forgotten(operations=(), lock_seconds=0.0)
+        pending.require_named(there, operations, stack=target.name.short)
+        with self._giving_back(target.name, on_child) as started:
+            seconds = self._refresher.forget(target, creates=pending.clears_creates(operations), on_child=started)
+        after = pending.named(self._export(target.name).pending)
+        pending.require_gone(there, after, operations, stack=target.name.short)
+        return Forgotten(operations=tuple(sorted(there - after)), lock_seconds=seconds)
+
+    @contextmanager
+    def _giving_back(
+        self, name: StackName, on_child: Callable[[ChildProcess], None]
+    ) -> Iterator[Callable[[ChildProcess], None]]:
+        """Tell of children, and remove the lock of one that ended without doing so itself."""
+        seen: list[ChildProcess] = []
+
+        def started(child: ChildProcess) -> None:
+            seen.append(child)
+            on_child(child)
+
+        try:
+            yield started
+        finally:
+            for child in seen:
+                children.clear(self._cli.backend(), name, pid=child.pid, since_ms=child.started_ms, killed=False)
 
     # Children.
 

@@ -90,3 +90,12 @@ def failure(finished: Finished, *, what: str, scrubber: Scrubber, detail: str = 
 def locked(what: str, holders: str) -> RefusedError:
     """The refusal for a stack that somebody holds; `holders` says who and since when."""
     return RefusedError(f"{what} is locked by {holders}", code=_LOCKED.code, hint=_LOCKED.hint)
+
+
+def out_of_reach(name: str) -> RefusedError:
+    """The refusal to remove a lock that is no file here; `name` is the stack's full name."""
+    return RefusedError(
+        f"the locks of {name} are in a place that only the CLI reaches",
+        code="RC0660",
+        hint=f"When nothing else works on this stack, run `pulumi cancel --stack {name}`: it removes every lock.",
+    )

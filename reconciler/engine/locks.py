@@ -101,11 +101,24 @@ def remove(root: Path, name: StackName, *, pid: int, since_ms: int) -> int:
         created = _instant(content.timestamp)
         if created is None or created < since_ms - _SLACK_MS:
             continue
-        path.unlink(missing_ok=True)
-        # The blob library keeps attributes in a file beside each object; without its object it means nothing.
-        path.with_name(f"{path.name}.attrs").unlink(missing_ok=True)
+        _unlink(path)
         removed += 1
     return removed
+
+
+def _unlink(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    # The blob library keeps attributes in a file beside each object; without its object it means nothing.
+    path.with_name(f"{path.name}.attrs").unlink(missing_ok=True)
+
+
+def release(root: Path, name: StackName, lock: Lock) -> bool:
+    """Remove this one lock. False when its file is gone or says something else by now: then it is not this lock."""
+    now = {held.source: held for held in read(root, name)}
+    if now.get(lock.source) != lock:
+        return False
+    _unlink(directory_of(root, name) / lock.source)
+    return True
 
 
 def describe(lock: Lock) -> str:

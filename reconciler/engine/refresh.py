@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from reconciler.engine.checkpoint import Checkpoint
+from reconciler.engine.checkpoint import STACK_TYPE, Checkpoint
 from reconciler.engine.children import message
 from reconciler.engine.cli import PulumiCli
 from reconciler.engine.events import Events
@@ -119,6 +119,39 @@ class Refresher:
                 )
             self._take(reading, finished, events, covered=batch, what="the refresh")
         return reading
+
+    def forget(self, target: Target, *, creates: bool, on_child: Callable[[ChildProcess], None]) -> float:
+        """Let the engine write the state without its pending operations: without all of them, or with `creates`
+        False without those that are no creates. The one target is the stack itself, so nothing is read of the cloud
+        (tried). Returns the seconds that the child ran.
+
+        Raises EngineError, RefusedError RC0611 (locked), RC0672 (no stack resource).
+        """
+        stack = next((item.urn for item in target.checkpoint.resources if item.type == STACK_TYPE), None)
+        if stack is None:
+            raise RefusedError(
+                f"{target.name.short} holds no stack resource, so no refresh can be narrowed to it",
+                code="RC0672",
+                hint="When nothing of the interrupted run is in the cloud: `pulumi refresh --clear-pending-creates`.",
+            )
+        finished, events = self._run(
+            target,
+            [
+                "refresh",
+                "--yes",
+                "--skip-preview",
+                "--clear-pending-creates" if creates else "--skip-pending-creates",
+                *_targets([stack]),
+            ],
+            rules=rules_for(target, (), proved=()),
+            covered=(),
+            deadline=self._cli.limits.refresh_seconds,
+            on_child=on_child,
+        )
+        if finished.timed_out or finished.status != 0:
+            what = "clearing the pending operations"
+            raise failure(finished, what=what, scrubber=self._cli.scrubber, detail=_detail(finished, events))
+        return finished.seconds
 
     def _batches(self, target: Target, urns: Collection[str]) -> Iterator[list[str]]:
         """Lists of URNs for `--target`; one empty list for "everything"."""

@@ -37,12 +37,13 @@ class Reader:
 
     def read(self, states: Sequence[StackState]) -> Inventory:
         entries = dict(self._entries(states))
-        known = _known_ids(entries)
-        scans = self._scan([(kind, zone) for zone in self.scope.zones for kind in LISTED], known)
-        ipam_ids = {ip.ipam_id for scan in scans.values() for ip in scan.items if isinstance(ip, Ip) and ip.ipam_id}
+        known, here = _known_ids(entries), _known_by_place(entries)
+        scans = self._scan([(kind, zone) for zone in self.scope.zones for kind in LISTED], here)
+        for ip in (item for scan in scans.values() for item in scan.items):
+            if isinstance(ip, Ip) and ip.ipam_id:
+                here.setdefault((Kind.IPAM, region_of(ip.zone)), set()).add(ip.ipam_id)
         regions = sorted({region_of(zone) for zone in self.scope.zones})
-        wanted = {**known, Kind.IPAM: {*known.get(Kind.IPAM, ()), *ipam_ids}}
-        scans |= self._scan([(kind, region) for region in regions for kind in LISTED_REGIONAL], wanted)
+        scans |= self._scan([(kind, region) for region in regions for kind in LISTED_REGIONAL], here)
         inventory = Inventory(scans=_with_booking_times(scans), prices=self._prices(scans))
         probes = self._probed(ref for ref in entries if ref.kind in TARGETED)
         lacking = [ref for ref in entries if _lacks(ref, inventory, probes)]
@@ -59,10 +60,14 @@ class Reader:
                 if ref is not None and in_scope(resource, ref.kind, ref.zone, scope=self.scope):
                     yield ref, resource
 
-    def _scan(self, jobs: Sequence[tuple[Kind, str]], known: _Known) -> dict[tuple[Kind, str], Scan]:
+    def _scan(
+        self, jobs: Sequence[tuple[Kind, str]], known: Mapping[tuple[Kind, str], Collection[str]]
+    ) -> dict[tuple[Kind, str], Scan]:
+        """An id is a witness in its own place only: elsewhere it would cost a GET and prove nothing."""
+
         def one(job: tuple[Kind, str]) -> Scan:
             kind, place = job
-            return self.cloud.scan(kind, place, known_ids=known.get(kind, ()))
+            return self.cloud.scan(kind, place, known_ids=known.get(job, ()))
 
         return {job: outcome.unwrap() for job, outcome in zip(jobs, self.executor.map(one, jobs), strict=True)}
 
@@ -109,6 +114,13 @@ def _known_ids(entries: Mapping[Ref, StateResource]) -> dict[Kind, set[str]]:
     known: dict[Kind, set[str]] = {}
     for ref in entries:
         known.setdefault(ref.kind, set()).add(ref.id)
+    return known
+
+
+def _known_by_place(refs: Iterable[Ref]) -> dict[tuple[Kind, str], set[str]]:
+    known: dict[tuple[Kind, str], set[str]] = {}
+    for ref in refs:
+        known.setdefault((ref.kind, ref.zone), set()).add(ref.id)
     return known
 
 

@@ -8,8 +8,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.kernel.errors import EngineError, RefusedError
-from reconciler.model.state import StackState
-from reconciler.ports.engine import ChildProcess, EngineInfo, RefreshPreview, RefreshResult
+from reconciler.model.state import LiveProcess, Lock, StackState
+from reconciler.ports.engine import (
+    ChildProcess,
+    EngineInfo,
+    Forgotten,
+    LockEvidence,
+    RefreshPreview,
+    RefreshResult,
+)
 
 INFO = EngineInfo(
     cli_path="/bin/pulumi",
@@ -24,13 +31,17 @@ INFO = EngineInfo(
 @dataclass
 class FakeEngine:
     """Knobs: `unreadable` (stack -> why), `gone` (URNs that a refresh would delete),
-    `refuse` (URN -> why refreshing it is refused), `tools` (what `info` says)."""
+    `refuse` (URN -> why refreshing it is refused), `tools` (what `info` says), `processes` (stack -> what lives),
+    `holders` (source of a lock -> what is known of its process)."""
 
     states: dict[str, StackState] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     refuse: dict[str, str] = field(default_factory=dict)
     tools: EngineInfo = INFO
+    processes: dict[str, tuple[LiveProcess, ...]] = field(default_factory=dict)
+    holders: dict[str, LockEvidence] = field(default_factory=dict)
+    forgotten: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     refreshed: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, *states: StackState) -> None:
@@ -74,6 +85,39 @@ class FakeEngine:
 
     def await_child(self, child: ChildProcess) -> bool:
         return True
+
+    def live_processes(self, stack: str) -> tuple[LiveProcess, ...]:
+        return self.processes.get(stack, ())
+
+    def lock_evidence(self, stack: str) -> tuple[LockEvidence, ...]:
+        held = self.read(stack).locks
+        return tuple(self.holders.get(lock.source, LockEvidence(lock=lock, here=None, alive=None)) for lock in held)
+
+    def release_lock(self, stack: str, lock: Lock) -> None:
+        state = self.states[stack]
+        if not state.locks_known:
+            raise RefusedError("the locks are out of reach", code="RC0660", hint=f"pulumi cancel --stack {stack}")
+        if lock not in state.locks:
+            raise RefusedError("it is another lock by now", code="RC0663")
+        self.states[stack] = dataclasses.replace(state, locks=tuple(one for one in state.locks if one != lock))
+
+    def forget_pending(
+        self,
+        stack: str,
+        operations: Collection[tuple[str, str]],
+        *,
+        on_child: Callable[[ChildProcess], None],
+    ) -> Forgotten:
+        state, wanted = self.states[stack], set(operations)
+        creates = any(operation == "creating" for operation, _ in wanted)
+        goes = {(one.operation, one.resource.urn) for one in state.pending if creates or one.operation != "creating"}
+        if goes - wanted:
+            raise RefusedError("there are others", code="RC0670")
+        on_child(ChildProcess(pid=2, started_ms=0, stack=stack, argv=("pulumi", "refresh")))
+        kept = tuple(one for one in state.pending if (one.operation, one.resource.urn) not in goes)
+        self.states[stack] = dataclasses.replace(state, pending=kept, serial=f"{state.serial}~")
+        self.forgotten.append((stack, tuple(sorted(goes))))
+        return Forgotten(operations=tuple(sorted(goes)), lock_seconds=0.2)
 
     def info(self) -> EngineInfo:
         return self.tools

@@ -56,7 +56,8 @@ class Bench:
         """`pulumi preview`, through a gate for reads once the API is known. Raises EngineError RC0541 with the words of
         the program when it fails, RC0504."""
         lines: list[bytes] = []
-        args = ["preview", "--json", "--refresh=false", *self._stack()]
+        # `--show-sames`: that nothing is wanted for a target has to be said, not left unsaid.
+        args = ["preview", "--json", "--show-sames", "--refresh=false", *self._stack()]
         gate = Gate(self.url, ReadRules(observe=True), verify=self.verify) if self.url else None
         with gate or nullcontext():
             # The digest and not the stream of events: only there are dependencies.
