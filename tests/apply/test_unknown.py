@@ -10,10 +10,12 @@ import pytest
 from reconciler.diff.exit import sweep_exit
 from reconciler.kernel.errors import EXIT_DRIFT, EXIT_INCOMPLETE
 from reconciler.model.finding import Finding, FindingKind, Verdict
+from reconciler.model.inventory import Presence
 from reconciler.model.plan import Mode
+from reconciler.model.resources import Kind, Ref
 from reconciler.model.scope import Ownership
 from reconciler.model.state import Lock
-from reconciler.simulator import FaultRule, Request
+from reconciler.simulator import ZONE, FaultRule, Request
 from tests.apply.rig import STACK, Rig, slot_tags
 
 
@@ -50,6 +52,15 @@ def test_a_list_that_failed_makes_nothing_missing(rig: Rig, status: int) -> None
     world, findings = rig.sweep()
     assert FindingKind.MISSING not in acting(findings)
     assert sweep_exit(world, findings) == EXIT_INCOMPLETE
+
+
+def test_an_incomplete_list_proves_no_absence(rig: Rig) -> None:
+    ref = Ref(Kind.SERVER, ZONE, rig.workers[1].server)
+    rig.stranger("kill_server", server="linux-1")
+    rig.simulator.faults.add(FaultRule(method="GET", path="**/servers", action="status", status=500))
+    world, _ = rig.sweep()
+    bare = replace(world.inventory, probes={})
+    assert bare.presence(ref) is Presence.UNKNOWN
 
 
 def test_one_unreadable_stack_and_nothing_is_an_orphan(rig: Rig) -> None:
