@@ -15,7 +15,7 @@ from reconciler.store import check, upgrade, urls
 from reconciler.store.check import schema_differences
 from reconciler.store.schema import REVISIONS, run_alembic
 from reconciler.store.tables import ORPHAN_VIEW, ORPHAN_VIEW_SQL, VERSION_TABLE, metadata
-from tests.store.conftest import Server
+from tests.conftest import Server
 from tests.store.place import Place, decide, hold, lead, ref
 
 
