@@ -15,6 +15,7 @@ from reconciler.ports.engine import Engine
 from reconciler.ports.store import Store
 
 _REMAKE = "Look at the world again: `reconciler plan`."
+_WRITES_STATE = frozenset({ActionKind.REFRESH, ActionKind.ADOPT, ActionKind.CLEAR})
 
 
 def admit(plan: Plan, *, digest: str, scope: Scope, store: Store, engine: Engine, now_ms: int) -> None:
@@ -52,7 +53,7 @@ def _refuse_modes(plan: Plan) -> None:
 
 
 def _refuse_stale(plan: Plan, engine: Engine) -> None:
-    stacks = {action.stack for action in plan.actions if action.kind is ActionKind.REFRESH and action.stack}
+    stacks = {action.stack for action in plan.actions if action.kind in _WRITES_STATE and action.stack}
     for stack in sorted(stacks):
         state = engine.read(stack)
         if state.serial != plan.serials.get(stack):
