@@ -139,6 +139,9 @@ def _not_now(targets: Mapping[str, Ref], stack: str, setting: Setting) -> str | 
     states, unread = setting.authorities()
     if unread:
         return f"{unread[0].stack} may own it and cannot be read: {unread[0].reason}"
+    for name, state in states.items():
+        if state.locks:
+            return f"{name} is being written to: locked by {state.locks[0].created_by}"
     return _owned(targets, states, stack)
 
 

@@ -42,7 +42,7 @@ def apply_scopes(runtime: Runtime, request: Request, *, names: Sequence[str], ou
 
 
 def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out, results: Results) -> Iterator[int]:
-    store = _store(runtime)
+    store = open_store(runtime)
     plan = load(request.plan_text) if request.plan_text is not None else None
     scopes = runtime.scopes(names) if plan is None else (_scope_of(plan, runtime),)
     for scope in scopes:
@@ -56,7 +56,8 @@ def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out,
             yield results.failed(failure(scope.name, InternalError(f"unexpected {type(error).__name__}")))
 
 
-def _store(runtime: Runtime) -> Store:
+def open_store(runtime: Runtime) -> Store:
+    """The database. Raises RefusedError RC0144: without it nothing is changed."""
     try:
         return runtime.store()
     except StoreError as error:
@@ -130,6 +131,13 @@ def _resume(session: Session) -> tuple[RunOutcome, int] | None:
     return outcome, status
 
 
+def finish_earlier(session: Session) -> tuple[int, bool]:
+    """Ask for the lease, and go on with what an earlier run left. (exit status, whether it was stopped again)."""
+    _probe(session)
+    resumed = _resume(session)
+    return (EXIT_OK, False) if resumed is None else (resumed[1], resumed[0].interrupted)
+
+
 def _one_plan(session: Session, plan: Plan) -> int:
     """A plan from a file: the file was the review."""
     session.show(plan)
@@ -144,14 +152,19 @@ def _fresh(session: Session) -> int:
     session.show(plan)
     if not plan.actions:
         return sweep.exit_status
+    left = sweep_exit(sweep.world, [finding for finding in sweep.findings if not _planned(finding, plan)])
+    return worst_exit(carry_out(session, plan), left)
+
+
+def carry_out(session: Session, plan: Plan) -> int:
+    """Ask, register and run a plan that was made and shown just now."""
     if plan.blocked:
         names = ", ".join(f"{rail.name} ({rail.value:g} > {rail.limit:g})" for rail in plan.blocked)
         raise RefusedError(f"over a limit: {names}", code="RC0607", hint=_RAISE_HINT)
     if session.request.ask:
         session.out.confirm(f"Apply {len(plan.actions)} action(s) to scope {plan.scope_name}?")
     session.store.register_plan(plan, digest=digest(plan), canonical=canonical(plan))
-    left = sweep_exit(sweep.world, [finding for finding in sweep.findings if not _planned(finding, plan)])
-    return worst_exit(_run(session, plan), left)
+    return _run(session, plan)
 
 
 def _planned(finding: Finding, plan: Plan) -> bool:
@@ -159,6 +172,12 @@ def _planned(finding: Finding, plan: Plan) -> bool:
 
 
 def _plan(session: Session) -> tuple[Sweep, Plan]:
+    sweep = sweep_of(session)
+    return sweep, build_plan(sweep.world, sweep.findings, mode=session.request.mode, ids=session.runtime.ids)
+
+
+def sweep_of(session: Session) -> Sweep:
+    """A fresh, remembered sweep of the session's scope. Raises RefusedError RC0144 without a memory."""
     doors = session.doors()
     sweep = look(
         session.runtime,
@@ -172,7 +191,7 @@ def _plan(session: Session) -> tuple[Sweep, Plan]:
     if not sweep.world.memory.present and not session.request.dry_run:
         reason = sweep.world.memory.reason or "no database"
         raise RefusedError(f"without its database nothing is changed: {reason}", code="RC0144")
-    return sweep, build_plan(sweep.world, sweep.findings, mode=session.request.mode, ids=session.runtime.ids)
+    return sweep
 
 
 def _run(session: Session, plan: Plan) -> int:

@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "plan": Entry("plan", "Show the repair, its conditions and limits, and keep it for `apply`."),
     "apply": Entry("apply", "Carry out a plan, or plan and apply in one go."),
     "preflight": Entry("preflight", "Check before `pulumi up` that it makes no second machine."),
+    "adopt": Entry("adopt", "Take machines that run already into Pulumi's state."),
     "unlock": Entry("unlock", "Remove a stale lock of a stack, after a look at who holds it."),
     "explain": Entry("explain", "Show the proof behind a finding, an id or a URN."),
     "doctor": Entry("doctor", "Check credentials, tools, state, database and clock."),

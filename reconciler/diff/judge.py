@@ -7,13 +7,14 @@ proof, which it had when it was decided, and from nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from reconciler.diff.context import Context
 from reconciler.diff.index import own_refs
 from reconciler.diff.ownership import Claim, grace_ends, settled, stuck
+from reconciler.diff.vacancy import Unknown, places
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, SLOT_TAG, tag_value
 from reconciler.model.finding import Verdict
 from reconciler.model.inventory import Presence
@@ -22,9 +23,13 @@ from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
+    """`adopt`: ref -> URN in `stack`, of a machine and its parts that is to be taken into a state instead."""
+
     verdict: Verdict
     reason: str
     wait_until_ms: int | None = None
+    adopt: Mapping[Ref, str] = field(default_factory=dict)
+    stack: str | None = None
 
 
 _Question: TypeAlias = Callable[[], Judgement | None]
@@ -36,9 +41,10 @@ def judge_server(server: Server, claim: Claim, *, spared: Iterable[Resource], co
         lambda: _not_read(server.ref, (Kind.SERVER,), context),
         lambda: _parts_not_read(server, context),
         lambda: _moving(server, context),
+        # Before what speaks against destroying it: to be adopted is no harm.
+        lambda: _fits_a_slot(server, claim, context),
         lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
         lambda: _takes_along(spared, context),
-        lambda: _fits_a_slot(server, context),
         *_common(server, claim, "orphan", context),
     )
 
@@ -113,14 +119,24 @@ def _takes_along(spared: Iterable[Resource], context: Context) -> Judgement | No
     return None
 
 
-def _fits_a_slot(server: Server, context: Context) -> Judgement | None:
+def _fits_a_slot(server: Server, claim: Claim, context: Context) -> Judgement | None:
     fleet = context.fleets.get(tag_value(server.tags, FLEET_TAG) or "")
     slot = tag_value(server.tags, SLOT_TAG)
     if fleet is None or slot is None or tag_value(server.tags, REVISION_TAG) != fleet.revision:
         return None
-    if not _is_slot(slot, fleet.replicas or 0):
+    if not _is_slot(slot, fleet.replicas or 0) or server.ref in context.memory.doomed:
         return None
-    return Judgement(Verdict.ASK, f"slot {fleet.name}/{slot} is vacant and this machine fits: adopt it or destroy it")
+    found = places(server, fleet, slot, context)
+    fits = f"slot {fleet.name}/{slot} is vacant and this machine fits"
+    if isinstance(found, Unknown):
+        return Judgement(Verdict.ASK, f"{fits}; {found.why}: `reconciler adopt {server.id}`, or destroy it")
+    return (
+        _held(server.ref, context)
+        or _from_elsewhere(server.ref, context)
+        or _grace(server, context)
+        or _asks(claim, "orphan", context)
+        or Judgement(Verdict.ACT, f"{fits}: it is adopted", adopt=found, stack=fleet.stack)
+    )
 
 
 def _is_slot(text: str, replicas: int) -> bool:

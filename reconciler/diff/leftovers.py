@@ -48,13 +48,17 @@ def _server(server: Server, context: Context) -> Finding:
     goes = [child for child in children if _goes(child, server, context)]
     spared = [child for child in children if child not in goes]
     judgement = judge_server(server, claim, spared=spared, context=context)
+    adopt, worker = judgement.adopt, context.worker_of(server.tags)
+    if adopt:  # with all that it has and no state holds
+        goes = [child for child in children if child.id not in context.held]
     return Finding(
         kind=FindingKind.ORPHAN,
-        subjects=tuple(subject(item, worker=context.worker_of(server.tags)) for item in (server, *goes)),
+        subjects=tuple(subject(item, urn=adopt.get(item.ref), worker=worker) for item in (server, *goes)),
         fleet=claim.fleet,
+        stack=judgement.stack,
         ledgers={Ledger.STATE: "absent", Ledger.INVENTORY: server.state},
         verdict=judgement.verdict,
-        action=ActionKind.DESTROY,
+        action=ActionKind.ADOPT if adopt else ActionKind.DESTROY,
         reason=judgement.reason,
         rule="rules 3 and 9",
         wait_until_ms=judgement.wait_until_ms,

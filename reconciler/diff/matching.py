@@ -18,6 +18,7 @@ from typing import Any, Final
 from reconciler.model.desired import FLEET_TAG, SCOPE_TAG, SLOT_TAG, tag_value
 from reconciler.model.resources import Kind, Nic, Resource, region_of
 from reconciler.model.state import KIND_OF_TYPE
+from reconciler.ports.engine import UNKNOWN
 
 # What is listed, so that a list can hold it, or prove that it is not there.
 LOOKED_FOR: Final = frozenset({Kind.SERVER, Kind.IP, Kind.VOLUME, Kind.INSTANCE_VOLUME, Kind.NIC, Kind.IPAM})
@@ -75,7 +76,7 @@ def wanted(type_token: str, inputs: Mapping[str, Any], *, provider: Mapping[str,
         zone=zone,
         project=_text(inputs.get("projectId")) or _text(defaults.get("projectId")),
         name=_text(inputs.get("name")),
-        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, (list, tuple)) else (),
+        tags=tuple(tag for tag in tags if _text(tag) is not None) if isinstance(tags, (list, tuple)) else (),
         ends=(server, network) if kind is Kind.NIC and server and network else None,
     )
 
@@ -121,7 +122,7 @@ def _match(want: Wanted, one: Resource) -> Match | None:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value and value != UNKNOWN else None
 
 
 def _bare(value: object) -> str | None:

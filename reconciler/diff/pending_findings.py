@@ -158,7 +158,9 @@ def without_doubles(findings: Iterable[Finding], made: Iterable[Made]) -> Iterat
     """All findings; what an interrupted operation has surely made is no leftover besides."""
     ours = list(made)
     claimed = {ref for one in ours for ref in one.sure}
-    for finding in findings:
+    if not claimed:
+        yield from findings
+    for finding in findings if claimed else ():
         if finding.kind not in _LEFTOVER or not claimed & set(finding.refs[:1]):
             yield finding
     yield from (one.finding for one in ours)

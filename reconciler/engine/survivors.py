@@ -17,6 +17,7 @@ from typing import Final
 
 from reconciler.engine import locks, processes
 from reconciler.engine.backend import Backend, backend_of
+from reconciler.engine.environment import Scrubber
 from reconciler.engine.stacks import StackName
 from reconciler.kernel.text import visible
 from reconciler.model.state import LiveProcess, Lock
@@ -138,7 +139,7 @@ def evidence(lock: Lock, *, sees_all: bool) -> LockEvidence:
         here=here,
         alive=True,
         command=visible(f"{program} {verb}".strip()),
-        job=visible(job_of(environment(lock.pid) or {})),
+        job=visible(Scrubber({}).clean(job_of(environment(lock.pid) or {}))),
     )
 
 

@@ -198,7 +198,7 @@ def _problem(twin: Twin, *, scope: Scope, prices: dict[tuple[str, str], Price]) 
     return Problem(
         kind="twin",
         text=f"{label}{f' ({state})' if state else ''} is in no state: {may}{twin.why}",
-        hint="`reconciler adopt ID` takes it into the state; `pulumi up` would leave it running and make another.",
+        hint=f"`reconciler adopt {resource.id}` takes it into the state; `pulumi up` would make another beside it.",
         urn=twin.urn,
         resource=resource,
         cost=cost_of(resource, scope=scope, prices=prices),

@@ -464,3 +464,54 @@ def test_a_run_that_is_killed_right_after_the_state_was_written_ends_in_the_same
         rig.applier().apply(rig.plan())
     finish(rig)
     assert left(rig) == left(undisturbed)
+
+
+# -- a vacant slot
+
+
+def lose_entry(rig: Rig, slot: int) -> Ref:
+    """The state forgets a machine that runs, as an import of an old state does; its address stays."""
+    state = rig.engine.states[STACK]
+    entry = next(one for one in state.resources if one.urn == urn(slot))
+    output = state.outputs["reconciler"]
+    fleet = {**output["fleets"][0], "component_urn": "urn:pulumi:prod::fleet::reconciler:fleet:WorkerFleet::linux"}
+    kept = tuple(one for one in state.resources if one is not entry)
+    outputs = {"reconciler": {**output, "fleets": [fleet]}}
+    rig.engine.add(replace(state, resources=kept, outputs=outputs, serial=f"{state.serial}!"))
+    assert entry.ref is not None
+    return entry.ref
+
+
+def test_a_machine_that_fits_a_vacant_slot_is_adopted_and_not_destroyed(rig: Rig) -> None:
+    ref = lose_entry(rig, 1)
+    later(rig)
+    (outcome,) = rig.apply().outcomes
+    assert (outcome.action.kind, outcome.status) == (ActionKind.ADOPT, ActionStatus.DONE), outcome.text
+    assert (holds(rig, 1), rig.exists(ref.id)) == (ref, True)
+    assert rig.apply().plan.actions == ()
+
+
+def test_a_slot_that_was_filled_meanwhile_is_not_filled_again(rig: Rig) -> None:
+    ref = lose_entry(rig, 1)
+    later(rig)
+    plan = rig.plan()
+    state = rig.engine.states[STACK]
+    other = StateResource(urn=urn(1), type=SERVER, id=f"{ZONE}/11111111-0000-4000-8000-000000000000", custom=True)
+
+    def fill() -> None:
+        rig.engine.add(replace(state, resources=(*state.resources, other)))
+
+    (outcome,) = rig.applier(checkpoint=at("run.begun", fill)).apply(plan).outcomes
+    assert (outcome.status, holds(rig, 1)) == (ActionStatus.SKIPPED, other.ref)
+    assert rig.exists(ref.id)
+
+
+def test_while_another_stack_is_being_written_to_nothing_is_adopted(rig: Rig) -> None:
+    lose_entry(rig, 1)
+    rig.scope = replace(rig.scope, stacks=(STACK, "other/prod"))
+    rig.engine.add(StackState("other/prod", "1", 0))
+    later(rig)
+    plan = rig.plan()
+    rig.engine.add(StackState("other/prod", "1", 0, locks=(Lock(created_by="ann@ci", source="a"),)))
+    (outcome,) = rig.applier().apply(plan).outcomes
+    assert (outcome.status, "other/prod is being written to" in outcome.text) == (ActionStatus.SKIPPED, True)

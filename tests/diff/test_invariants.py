@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from reconciler.diff import diff
@@ -16,8 +16,12 @@ from reconciler.model.world import World
 from tests.diff.oracle import moving, objections, resource_of, state_ids
 from tests.diff.worlds import shuffled, worlds
 
+# Explaining a failure takes longer than finding it; the failing world says enough.
 CALM = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    deadline=None,
+    max_examples=150,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 )
 ENTRY_KINDS = (FindingKind.MISSING, FindingKind.CHANGED)
 LEFTOVERS = (FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.UNMANAGED)
@@ -80,6 +84,29 @@ def test_tags_are_written_only_to_what_is_there_and_ours_to_touch(world: World) 
         own = f"reconciler:scope={world.scope.uuid}"
         assert all(tag == own for tag in finding.tags_after if tag.startswith("reconciler:scope="))
         assert not set(world.scope.never.tags) & set(thing.tags)
+
+
+@CALM
+@given(worlds())
+def test_only_what_is_free_and_ours_to_take_is_adopted(world: World) -> None:
+    own, held = f"reconciler:scope={world.scope.uuid}", state_ids(world)
+    for finding in acting(world, ActionKind.ADOPT):
+        event(f"adopts {finding.kind.value}")
+        assert finding.stack is not None
+        assert finding.stack not in moving(world)
+        assert not world.unread
+        named = [one for one in finding.subjects if one.ref is not None and one.urn is not None]
+        assert named
+        for one in named:
+            assert one.ref is not None
+            thing = resource_of(world, one.ref)
+            assert thing is not None
+            assert thing.project == world.scope.project
+            assert thing.id not in held
+            assert all(tag == own for tag in thing.tags if tag.startswith("reconciler:scope="))
+            assert not set(world.scope.never.tags) & set(thing.tags)
+            assert one.ref not in world.memory.doomed
+            assert one.ref not in world.memory.held
 
 
 @CALM

@@ -331,8 +331,8 @@ def test_what_came_from_a_stack_that_is_no_longer_read_is_asked_about(make: Knob
     assert (finding.verdict, "ci/taken-off-the-list" in finding.reason) == (Verdict.ASK, True)
 
 
-def test_a_machine_that_fits_a_vacant_slot_is_adopted_or_destroyed_by_a_person() -> None:
-    finding = orphan(fleets=[fleet(10)])
+def test_a_machine_that_fits_a_vacant_slot_of_an_unknown_program_is_a_persons_choice() -> None:
+    finding = orphan(fleets=[fleet(10, component_urn=None)])
     assert (finding.verdict, "linux/9 is vacant" in finding.reason) == (Verdict.ASK, True)
 
 
@@ -509,10 +509,16 @@ def test_what_is_attached_or_referenced_is_never_collected(thing: Resource) -> N
 
 
 @pytest.mark.parametrize("thing", [FREE, ADDRESS], ids=["volume", "ip"])
-def test_what_a_server_lists_as_its_own_is_in_use_though_its_own_list_calls_it_free(thing: Resource) -> None:
-    theirs = with_parts(server("theirs"), thing)
-    findings = found(world(theirs, thing, memory=remembered(thing)))
-    assert {one.kind for one in findings} == {FindingKind.UNMANAGED}
+@pytest.mark.parametrize("managed", [True, False], ids=["in a state", "in none"])
+def test_what_a_server_lists_as_its_own_is_in_use_though_its_own_list_calls_it_free(
+    thing: Resource, managed: bool
+) -> None:
+    """The two APIs disagree while a volume is attached or detached."""
+    owner = with_parts(server("busy"), thing)
+    states = [state(entry_of(server("busy")))] if managed else []
+    findings = found(world(owner, thing, states=states, memory=remembered(thing)))
+    assert [one for one in findings if one.action is ActionKind.DESTROY] == []
+    assert [one.kind for one in findings if thing.ref in one.refs] == [FindingKind.UNMANAGED]
 
 
 def test_an_address_that_ipam_has_in_use_is_in_use() -> None:

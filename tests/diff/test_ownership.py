@@ -131,9 +131,11 @@ def test_a_urn_and_a_tag_make_a_mapping_of_two() -> None:
     assert (judged.proved, judged.fleet) == (True, "ci")
 
 
-def test_our_own_decision_is_no_proof() -> None:
-    thing = volume(tags=owner_tags())
-    judged = claim(thing, scope=scope(), memory=Memory(doomed=frozenset({thing.ref})))
+@pytest.mark.parametrize("known", [False, True], ids=["with tags", "with a line in the memory"])
+def test_our_own_decision_is_no_proof(known: bool) -> None:
+    thing = volume(tags=() if known else owner_tags())
+    memory = replace(remembered(thing) if known else Memory(), doomed=frozenset({thing.ref}))
+    judged = claim(thing, scope=scope(), memory=memory)
     assert (judged.ours, judged.proved) == (True, False)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.desired import Desired
 from reconciler.model.inventory import Inventory, Presence, Probe, Scan
-from reconciler.model.memory import Lineage, Memory
+from reconciler.model.memory import NO_MEMORY, Lineage, Memory
 from reconciler.model.resources import Kind, Ref, Resource, Server, VolumeSlot
 from reconciler.model.scope import FleetMatch, Never, Ownership
 from reconciler.model.state import SECRET, Lock, PendingOperation, StackState, StateResource, UnreadStack
@@ -228,6 +228,8 @@ def states(draw: st.DrawFn, everything: list[Resource]) -> tuple[dict[str, Stack
 
 @st.composite
 def memories(draw: st.DrawFn, everything: list[Resource]) -> Memory:
+    if draw(mostly(False, True)):
+        return NO_MEMORY
     lines: dict[Ref, Lineage] = {}
     unowned: dict[Ref, int] = {}
     for one in everything:
@@ -244,7 +246,6 @@ def memories(draw: st.DrawFn, everything: list[Resource]) -> Memory:
             unowned[one.ref] = since
     refs = [one.ref for one in everything]
     return Memory(
-        present=draw(mostly(True, False)),
         first_complete_ms=NOW - 7 * DAY,
         lineage=lines,
         unowned_since=unowned,

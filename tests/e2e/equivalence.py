@@ -11,13 +11,13 @@ import argparse
 import re
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from reconciler.diff.properties import BLIND_SPOTS
+from reconciler.kernel.clock import SystemClock
 from tests.e2e.equivalence_parts.batch import Batch, Result, run_batch
 from tests.e2e.equivalence_parts.draft import LABEL, UUID
 from tests.e2e.equivalence_parts.worlds import batches, worlds
@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing is not None:
         print(f"equivalence: {missing} is not on PATH; `make equivalence` brings it", file=sys.stderr)
         return 1
-    started = time.monotonic()
+    clock = SystemClock()
+    started = clock.monotonic()
     cases = worlds(seed=options.seed, full=options.full, only=options.only)
     if not cases:
         print(f"equivalence: no cell is named like {options.only!r}", file=sys.stderr)
@@ -44,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="equivalence-") as directory:
             done = run_batch(batch, directory=Path(directory))
         total.add(done)
-        seconds = time.monotonic() - started
+        seconds = clock.monotonic() - started
         print(f"equivalence: stack {number} with {len(batch)} worlds, {seconds:.0f} s", file=sys.stderr)
-    return _report(total, seed=options.seed, seconds=time.monotonic() - started, whole=not options.only)
+    return _report(total, seed=options.seed, seconds=clock.monotonic() - started, whole=not options.only)
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -20,7 +20,7 @@ from reconciler.engine import processes
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.plan import ActionStatus, Mode, RunOutcome
 from reconciler.model.resources import Kind
-from reconciler.simulator import FaultRule
+from reconciler.simulator import PROJECT_ID, FaultRule
 from reconciler.store import SqlStore
 from tests.e2e.adoption_parts.site import FULL_NAME, STACK, Site
 from tests.e2e.product import SCOPE_UUID, Product
@@ -189,9 +189,7 @@ def test_a_deploy_that_was_killed_with_its_plugin_is_adopted_once_the_machine_is
     site.require_quiet()
 
 
-def test_a_create_that_never_arrived_is_cleared_and_the_next_up_makes_the_one_machine(
-    site: Site, store: SqlStore
-) -> None:
+def test_creates_that_never_arrived_are_cleared_without_a_call_to_the_cloud(site: Site, store: SqlStore) -> None:
     kill_deploy(site, 1, 2, action="hold", plugin=True)
     assert len(servers(site)) == 1
     assert reconciler(site, "unlock", STACK, "-y", "--wait", "0s").returncode == 0
@@ -205,3 +203,31 @@ def test_a_create_that_never_arrived_is_cleared_and_the_next_up_makes_the_one_ma
     assert (state.pending, state.locks) == ((), ())
     assert {entry.name for entry in state.resources if (ref := entry.ref) and ref.kind is Kind.SERVER} == {"linux-0"}
     assert reconciler(site, "preflight", STACK).returncode == 0
+
+
+CONFIG = f"""
+[state]
+stacks = ["{STACK}"]
+
+[[scope]]
+name = "ci"
+uuid = "{SCOPE_UUID}"
+project = "{PROJECT_ID}"
+zones = ["fr-par-1"]
+"""
+
+
+def test_the_command_adopts_a_machine_that_the_state_forgot(site: Site) -> None:
+    site.describe([worker(0), worker(1)])
+    site.deploy()
+    site.forget([next(urn for urn in site.refs() if urn.endswith("::linux-1"))])
+    server = fresh(site)
+    (site.project / "reconciler.toml").write_text(CONFIG)
+    ran = reconciler(site, "adopt", server.id[:8], "--dry-run")
+    assert (ran.returncode, "would change nothing but the state" in ran.stderr) == (0, True), ran.stderr
+    ran = reconciler(site, "adopt", server.id[:8], "-y", "-j")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (outcome,) = json.loads(ran.stdout)["runs"][0]["outcomes"]
+    assert (outcome["action"], outcome["status"]) == ("adopt", "done")
+    assert site.provider_ids()["linux-1"] == server.id
+    site.require_quiet()

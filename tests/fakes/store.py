@@ -239,6 +239,9 @@ class FakeStore:
         self._write()
         if any(ref in deletion.refs for deletion in self.open_deletions(scope)):
             raise RefusedError(f"a deletion of {ref} is decided", code="RC0623")
+        held = next((key for key, other in self.held.items() if other == ref), None)
+        if held is not None:
+            return held
         key = f"adoption-{len(self.held)}"
         self.held[key] = ref
         return key

@@ -114,8 +114,7 @@ def _stack(check: StackCheck) -> list[Block]:
 def _text(problem: Problem) -> str:
     from reconciler.report.phrases import bill
 
-    priced = problem.cost.hour_nanos or problem.cost.unpriced
-    return f"{problem.text}; {bill(problem.cost)}" if priced else problem.text
+    return problem.text if problem.resource is None else f"{problem.text}; {bill(problem.cost)}"
 
 
 def _write_json(checks: Sequence[StackCheck], *, status: int, out: Out) -> None:

@@ -145,7 +145,8 @@ def _refuse_young(evidence: LockEvidence, stack: str, *, now_ms: int, age_second
     if evidence.alive is not None:
         return
     created = evidence.lock.created_ms
-    if created is None or now_ms - created < age_seconds * 1000:
+    age_ms = now_ms - created if created is not None else 0
+    if age_ms < age_seconds * 1000:
         raise RefusedError(
             f"{stack} is not unlocked: what locked it ({evidence.lock.created_by}) cannot be seen from here, and the "
             f"lock is younger than {text(age_seconds)}",

@@ -6,6 +6,7 @@ not moved since. What fails then is taken out of the state, never out of the clo
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,8 +16,10 @@ from typing import Final
 from reconciler.engine import checkpoint
 from reconciler.engine.adoption import order, verdict
 from reconciler.engine.adoption.bench import Bench
+from reconciler.engine.adoption.digest import Plan
 from reconciler.engine.adoption.job import Job, sort_out
-from reconciler.engine.adoption.rehearsal import CliAt, Rehearsed, Stage, drop
+from reconciler.engine.adoption.rehearsal import CliAt, Rehearsed, Stage, bench_at, drop, plan_at, portable
+from reconciler.engine.adoption.scratch import scratch
 from reconciler.engine.checkpoint import Checkpoint
 from reconciler.engine.cli import PulumiCli
 from reconciler.engine.project import project_directory
@@ -51,8 +54,14 @@ class Adopter:
 
     def planned_creates(self, name: StackName) -> tuple[PlannedCreate, ...]:
         """See the port. Raises EngineError RC0540 (no directory), RC0541 (the program failed)."""
-        plan = self._bench(name, on_child=_nobody).plan()
-        return tuple(planned.create for planned in plan.creates.values())
+        bench = self._bench(name, on_child=_nobody)
+        export = bench.export()
+        state = checkpoint.decode(bytes(export))
+        if not portable(state):
+            return _creates(bench.plan())
+        with scratch() as place:
+            place.add(name, json.loads(export))
+            return _creates(plan_at(bench, bench_at(bench, place, self._cli_at), place, state))
 
     def rehearse(self, name: StackName, targets: Mapping[str, Ref]) -> Rehearsal:
         """See the port."""
@@ -165,6 +174,10 @@ class Adopter:
             code="RC0540",
             hint="Name it under [state] projects in reconciler.toml, or run in the directory of its Pulumi.yaml.",
         )
+
+
+def _creates(plan: Plan) -> tuple[PlannedCreate, ...]:
+    return tuple(planned.create for planned in plan.creates.values())
 
 
 def _nobody(_child: ChildProcess) -> None:

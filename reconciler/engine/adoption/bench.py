@@ -26,6 +26,7 @@ from reconciler.engine.stacks import StackName
 from reconciler.kernel.errors import AuthenticationError, EngineError
 from reconciler.ports.engine import ChildProcess
 
+PROGRAM_FAILED: Final = "RC0541"
 _NOTHING: Final[Mapping[str, str]] = {}
 _OnStart = Callable[[int, int, tuple[str, ...]], None]
 
@@ -78,7 +79,7 @@ class Bench:
         said = self.cli.scrubber.message(" | ".join(errors) or finished.stderr)
         return EngineError(
             f"the program of {self.name.short} failed: {said}",
-            code="RC0541",
+            code=PROGRAM_FAILED,
             hint="Run `pulumi preview` in its directory: it has to work before anything of it can be adopted.",
         )
 

@@ -52,9 +52,10 @@ class Comparison:
             has = has if has == _NOTHING else f"another {_HIDDEN}"
         self.differences.append(Difference(urn=self._expectation.urn, path=path, program=says, cloud=has))
 
-    def same(self, path: str, program: Any, cloud: Any) -> None:
-        """Both are the same value of the same type."""
-        if type(program) is not type(cloud) or program != cloud:
+    def same(self, path: str, program: Any, cloud: Any, *, default: Any = None) -> None:
+        """Both are the same value of the same type. `default`: what it means that the program says nothing."""
+        said = default if program is None or program == "" else program
+        if type(said) is not type(cloud) or said != cloud:
             self.differ(path, program, cloud)
 
     def size(self, path: str, program: Any, cloud: Any) -> None:
@@ -62,9 +63,17 @@ class Comparison:
         if not isinstance(cloud, int) or program != cloud:
             self.differ(path, gigabytes(program), gigabytes(cloud))
 
+    def sequence(self, path: str, program: Any, cloud: Any) -> None:
+        """The same values in the same order. None is none of them."""
+        self.same(path, [] if program is None else program, [] if cloud is None else cloud)
+
     def tags(self, program: Any, cloud: Any) -> None:
-        """The same tags in the same order, for state compares positions. None is no tags."""
-        self.same("tags", list(program or []), list(cloud or []))
+        """In order too, for state compares positions."""
+        self.sequence("tags", program, cloud)
+
+    def flag(self, path: str, program: Any, cloud: Any) -> None:
+        """Both are yes, or both are no. None is no."""
+        self.same(path, False if program is None else program, cloud)
 
     def name(self, program: Any, cloud: Any) -> None:
         """The same name; where the program has none, the one that the provider made up just now says nothing."""

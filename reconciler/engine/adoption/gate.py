@@ -78,6 +78,9 @@ class AdoptionGate(Gate):
         except UnreadError as error:
             self._book.note_unread(str(error))
             return REFUSED_STATUS, JSON_HEADERS, failed_body("the inventory could not be read")
+        except Exception as error:  # an answer of a shape that nobody thought of proves nothing
+            self._book.note_unread(f"{call.method} {call.target}: {type(error).__name__}")
+            return REFUSED_STATUS, JSON_HEADERS, failed_body("this call could not be judged")
         return reply.status, JSON_HEADERS if reply.body else [], reply.body
 
     def _prove(self, call: Change) -> Reply:

@@ -8,7 +8,7 @@ in the state may have changed. A name that Pulumi makes up is learned on the way
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 
 from reconciler.engine import checkpoint
 from reconciler.engine.adoption import address, names, order, verdict
-from reconciler.engine.adoption.bench import Bench
-from reconciler.engine.adoption.digest import Plan
+from reconciler.engine.adoption.bench import PROGRAM_FAILED, Bench
+from reconciler.engine.adoption.digest import STACK_REFERENCE, Plan
 from reconciler.engine.adoption.job import Job, Steps
 from reconciler.engine.adoption.scratch import Scratch, at_home, scratch
 from reconciler.engine.checkpoint import Checkpoint
@@ -82,35 +82,18 @@ class Stage:
 
     def _furnish(self, place: Scratch) -> tuple[Bench, Plan]:
         """The copy, with what an earlier run left in part taken out, and the plan of the program for it."""
-        real = self._real
-        plan = self._plan = self._plan or real.plan()
-        place.add(real.name, json.loads(self._export))
-        for name in plan.references:
-            self._copy_reference(place, name)
-        bench = replace(
-            real,
-            cli=self._cli_at(place.url),
-            name=at_home(real.name),
-            # Nobody has to wait for a child of a rehearsal: without its gate it fails, and its backend is a copy.
-            on_child=lambda _: None,
-            env={**real.env, "PULUMI_CREDENTIALS_PATH": str(place.credentials())},
-        )
-        if not self._job.broken:
-            return bench, plan
-        bench.remove(self._job.broken)
-        return bench, bench.plan()
-
-    def _copy_reference(self, place: Scratch, name: str) -> None:
-        """A stack whose outputs the program reads. One that cannot be read is left out; then the program says so."""
-        parts = name.split("/")
-        if len(parts) == 3:
-            target = StackName(DIY_ORGANIZATION, parts[1], parts[2])
-        elif len(parts) == 1:
-            target = StackName(DIY_ORGANIZATION, self._real.name.project, name)
+        bench = self.at(place)
+        if self._job.broken:
+            bench.remove(self._job.broken)
+        if self._plan is None:
+            self._plan = plan_at(self._real, bench, place, self._job.state)
         else:
-            return
-        with suppress(EngineError):
-            place.add(target, json.loads(self._real.cli.output("stack", "export", "--stack", name)))
+            copy_references(self._real, place, self._plan.references)
+        return bench, self._plan
+
+    def at(self, place: Scratch) -> Bench:
+        place.add(self._real.name, json.loads(self._export))
+        return bench_at(self._real, place, self._cli_at)
 
     def _inspect(self, bench: Bench, steps: Steps) -> Rehearsed:
         job, before = self._job, steps.plan
@@ -134,6 +117,51 @@ class Stage:
         )
 
 
+def bench_at(real: Bench, place: Scratch, cli_at: CliAt) -> Bench:
+    """The same stack and program, in the scratch backend."""
+    return replace(
+        real,
+        cli=cli_at(place.url),
+        name=at_home(real.name),
+        # Nobody has to wait for a child of a rehearsal: its backend is a copy, and its gate dies with this process.
+        on_child=lambda _: None,
+        env={**real.env, "PULUMI_CREDENTIALS_PATH": str(place.credentials())},
+    )
+
+
+def plan_at(real: Bench, bench: Bench, place: Scratch, state: Checkpoint) -> Plan:
+    """The plan of the program, made beside the real backend: a plugin that outlives a killed preview then belongs to
+    a place that is gone, and not to a stack that somebody waits for.
+
+    A program that reads outputs of other stacks fails there until those are copied. Which they are, the state says; if
+    it does not, a preview in the real backend does, which also tells a program that fails anywhere.
+    """
+    copy_references(real, place, _references(state))
+    try:
+        return bench.plan()
+    except EngineError as error:
+        if error.code != PROGRAM_FAILED:
+            raise
+        copy_references(real, place, real.plan().references)
+        return bench.plan()
+
+
+def _references(state: Checkpoint) -> list[str]:
+    names = [item.inputs.get("name") for item in state.resources if item.type == STACK_REFERENCE]
+    return [name for name in names if isinstance(name, str)]
+
+
+def copy_references(real: Bench, place: Scratch, references: Iterable[str]) -> None:
+    """Stacks whose outputs the program reads. One that cannot be read is left out; then the program says so."""
+    for name in references:
+        parts = name.split("/")
+        if len(parts) in (1, 3):
+            project = parts[1] if len(parts) == 3 else real.name.project
+            with suppress(EngineError):
+                export = real.cli.output("stack", "export", "--stack", name)
+                place.add(StackName(DIY_ORGANIZATION, project, parts[-1]), json.loads(export))
+
+
 def drop(bench: Bench, job: Job, state: Checkpoint) -> float:
     """Clear the unfinished creates of the targets that are in the state now. A run that was killed twice has two for
     one URN, and the CLI takes one at a time."""
@@ -147,10 +175,15 @@ def drop(bench: Bench, job: Job, state: Checkpoint) -> float:
     return seconds
 
 
+def portable(state: Checkpoint) -> bool:
+    """Whether the secrets of a stack can be read beside its backend."""
+    return state.secrets.type in _PORTABLE
+
+
 def require_portable(state: Checkpoint) -> None:
     """Raises RefusedError RC0645 for secrets that can only be read in the backend where the stack is."""
     kind = state.secrets.type
-    if kind not in _PORTABLE:
+    if not portable(state):
         what = "Pulumi Cloud" if kind == "service" else f"the secrets provider {kind!r}"
         raise RefusedError(
             f"no adoption without a rehearsal, and none is possible: {what} decrypts this stack's secrets for the "

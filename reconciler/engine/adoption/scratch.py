@@ -5,7 +5,9 @@ would drop them. Its secrets stay encrypted as they are. Stacks that the program
 outputs.
 
 The directory is deleted at the end. If this process is killed, nobody does that; so each directory is held by a file
-lock, which dies with its holder, and the next rehearsal removes those that nobody holds.
+lock, which dies with its holder, and the next rehearsal removes those that nobody holds. With them go the processes
+that were started for them: a CLI that is left alone dies at its next word (its output goes nowhere), and a provider
+plugin whose CLI has died lives for ever (both tried). Their environment names the directory, which nobody else's does.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from reconciler.engine import processes
 from reconciler.engine.stacks import DIY_ORGANIZATION, StackName
 
 PREFIX: Final = "reconciler-rehearsal-"
@@ -100,11 +104,25 @@ def sweep() -> int:
     return removed
 
 
+def _left_running(directory: Path) -> list[int]:
+    """Processes whose backend is in this directory."""
+    named = f"PULUMI_BACKEND_URL=file://{directory}/".encode()
+    found = []
+    for process in processes.table() if processes.has_proc() else ():
+        with suppress(OSError):
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            if any(item.startswith(named) for item in environ):
+                found.append(process.pid)
+    return found
+
+
 def _remove_unheld(directory: Path) -> None:
     """Raises OSError when the process that made it holds it, or has not come to lock it yet."""
     held = os.open(directory / _HELD, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(directory)  # under the lock, or its maker could take it for his own meanwhile
+        # Under the lock, or its maker could take it for his own meanwhile.
+        processes.send(_left_running(directory), signal.SIGKILL)
+        shutil.rmtree(directory)
     finally:
         os.close(held)

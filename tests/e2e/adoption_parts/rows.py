@@ -26,6 +26,7 @@ class Row:
     shape: str
     adopted: int = 0
     refused: int = 0
+    kills: int = 0
     after: str = ""
     faults: list[str] = field(default_factory=list)
 

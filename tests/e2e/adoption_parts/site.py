@@ -62,9 +62,13 @@ class Site(Rig):
         (self.project / "description.json").write_text(json.dumps({"resources": list(resources)}))
 
     def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """The CLI on the stack of this site."""
+        return self.pulumi_here(*args, "--stack", FULL_NAME, **env)
+
+    def pulumi_here(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         """The CLI in the project's directory, past everything of ours."""
         return subprocess.run(
-            ["pulumi", *args, "--stack", FULL_NAME, "--non-interactive", "--color", "never"],
+            ["pulumi", *args, "--non-interactive", "--color", "never"],
             env={**self.env, **env},
             cwd=self.project,
             capture_output=True,

@@ -8,15 +8,15 @@ what it says but for what the API forbids to read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.model.state import KIND_OF_TYPE
 from reconciler.simulator import World as CloudWorld
 from reconciler.simulator import WorldOptions
-from tests.e2e.equivalence_parts.engine_side import EngineVerdict, ask_engine
-from tests.e2e.equivalence_parts.our_side import OurVerdict, ask_us
+from tests.e2e.equivalence_parts.engine_side import EngineSide, EngineVerdict, ask_engine
+from tests.e2e.equivalence_parts.our_side import OurSide, OurVerdict, ask_us
 from tests.e2e.equivalence_parts.relation import judge
 from tests.e2e.equivalence_parts.steps import Steps
 from tests.e2e.equivalence_parts.worlds import WorldCase
@@ -88,24 +88,28 @@ def run_batch(cases: Sequence[WorldCase], *, directory: Path) -> Batch:
         assert not crashed, crashed[0]
         assert not rig.simulator.traffic.unknown(), rig.simulator.traffic.unknown()
     batch = Batch(engine_calls=engine.calls, our_calls=ours.calls)
-    for case in cases:
-        mine = [urn for urn in ours.verdicts if urn.rsplit("::", 1)[-1].startswith(f"{case.prefix}-")]
-        judged, forbidden = [], case.options.get("deleted_ip_status") == 403
-        for urn in mine:
-            theirs, own = engine.verdicts.get(urn, EngineVerdict("failed")), ours.verdicts[urn]
-            through = gated.operations.get(urn, "failed")
-            broken = [*judge(theirs, own), *_gate_differs(theirs, through, forbidden=forbidden)]
-            judged.append(Judged(urn, _kind_of(urn), theirs, own, tuple(broken)))
-        broken_world = [
-            f"a finding that no fault of this table makes: {finding.kind.value} {finding.subjects[0].name}"
-            for finding in ours.other
-            if finding.subjects[0].urn in mine
-        ]
-        broken_world += [f"`same` overlooks what `compare` finds: {urn}" for urn in ours.shortcuts if urn in mine]
-        if len(mine) != len(case.resources):
-            broken_world.append(f"the state holds {len(mine)} of its {len(case.resources)} resources")
-        batch.results.append(Result(case, judged, broken_world))
+    batch.results += [_result(case, engine, ours, gated.operations) for case in cases]
     return batch
+
+
+def _result(case: WorldCase, engine: EngineSide, ours: OurSide, gated: Mapping[str, str]) -> Result:
+    mine = [urn for urn in ours.verdicts if urn.rsplit("::", 1)[-1].startswith(f"{case.prefix}-")]
+    forbidden = case.options.get("deleted_ip_status") == 403
+    judged = []
+    for urn in mine:
+        theirs, own = engine.verdicts.get(urn, EngineVerdict("failed")), ours.verdicts[urn]
+        through = gated.get(urn, "failed")
+        broken = (*judge(theirs, own), *_gate_differs(theirs, through, forbidden=forbidden))
+        judged.append(Judged(urn, _kind_of(urn), theirs, own, broken))
+    wrong = [
+        f"a finding that no fault of this table makes: {finding.kind.value} {finding.subjects[0].name}"
+        for finding in ours.other
+        if finding.subjects[0].urn in mine
+    ]
+    wrong += [f"`same` overlooks what `compare` finds: {urn}" for urn in ours.shortcuts if urn in mine]
+    if len(mine) != len(case.resources):
+        wrong.append(f"the state holds {len(mine)} of its {len(case.resources)} resources")
+    return Result(case, judged, wrong)
 
 
 def _gate_differs(engine: EngineVerdict, gated: str, *, forbidden: bool) -> Iterator[str]:

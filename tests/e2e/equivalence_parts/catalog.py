@@ -15,8 +15,8 @@ from tests.e2e.equivalence_parts import rows_networks, rows_servers, rows_volume
 from tests.e2e.equivalence_parts.draft import DECLARED, IGNORED, OMITTED, Draft
 
 BOTH: Final = (DECLARED, IGNORED)
-_FORBIDDEN: Final = {"deleted_ip_status": 403}
 ALL: Final = (DECLARED, OMITTED, IGNORED)
+_FORBIDDEN: Final = {"deleted_ip_status": 403}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def read(live: Live, item: Expectation) -> dict[str, Any] | None:
 
 def compare(comparison: Comparison, body: Mapping[str, Any], ip: Mapping[str, Any], _live: Live | None) -> None:
     comparison.only(body, _KEYS)
-    comparison.same("type", body.get("type") or _DEFAULT_TYPE, ip.get("type"))
+    comparison.same("type", body.get("type"), ip.get("type"), default=_DEFAULT_TYPE)
     comparison.same("projectId", body.get("project"), ip.get("project"))
     comparison.tags(body.get("tags"), ip.get("tags"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from reconciler.engine.adoption.comparison import Comparison
 from reconciler.engine.adoption.expectation import Expectation
@@ -27,7 +28,7 @@ def create(call: Call) -> Reply:
 def compare(comparison: Comparison, body: Mapping[str, Any], address: Mapping[str, Any], live: Live | None) -> None:
     comparison.only(body, _KEYS)
     comparison.same("projectId", body.get("project_id"), address.get("project_id"))
-    comparison.same("isIpv6", bool(body.get("is_ipv6")), address.get("is_ipv6"))
+    comparison.flag("isIpv6", body.get("is_ipv6"), address.get("is_ipv6"))
     comparison.tags(body.get("tags"), address.get("tags"))
     if body.get("address") is not None:
         comparison.same("address", _host(body["address"]), _host(address.get("address")))
@@ -69,7 +70,7 @@ def _compare_source(comparison: Comparison, wanted: Any, present: Any, live: Liv
 def _compare_network(comparison: Comparison, network_id: Any, source: Mapping[str, Any], live: Live) -> None:
     """The program names a private network; IPAM names the subnet in it."""
     region = comparison.expectation.ref.zone
-    network = live.get(f"/vpc/v2/regions/{region}/private-networks/{network_id}")
+    network = live.find(f"/vpc/v2/regions/{region}/private-networks/{quote(str(network_id), safe='')}") or {}
     subnets = [item.get("id") for item in network.get("subnets") or [] if isinstance(item, dict)]
     if source.get("subnet_id") not in subnets:
         comparison.differ("sources.privateNetworkId", network_id, f"subnet {source.get('subnet_id')} of another")

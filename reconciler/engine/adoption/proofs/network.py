@@ -33,12 +33,9 @@ def compare(comparison: Comparison, body: Mapping[str, Any], network: Mapping[st
     comparison.name(body.get("name"), network.get("name"))
     comparison.same("projectId", body.get("project_id"), network.get("project_id"))
     comparison.tags(body.get("tags"), network.get("tags"))
-    comparison.same(
-        "enableDefaultRoutePropagation",
-        bool(body.get("default_route_propagation_enabled")),
-        network.get("default_route_propagation_enabled"),
-    )
-    _compare_subnets(comparison, body.get("subnets") or [], network.get("subnets") or [])
+    key = "default_route_propagation_enabled"
+    comparison.flag("enableDefaultRoutePropagation", body.get(key), network.get(key))
+    _compare_subnets(comparison, body.get("subnets"), network.get("subnets") or [])
     if body.get("vpc_id") is not None:
         comparison.same("vpcId", body["vpc_id"], network.get("vpc_id"))
     elif live is not None:
@@ -47,7 +44,11 @@ def compare(comparison: Comparison, body: Mapping[str, Any], network: Mapping[st
             comparison.differ("vpcId", "nothing: the default VPC", network.get("vpc_id"))
 
 
-def _compare_subnets(comparison: Comparison, wanted: list[Any], present: list[Any]) -> None:
+def _compare_subnets(comparison: Comparison, declared: Any, present: list[Any]) -> None:
+    wanted = [] if declared is None else declared
+    if not isinstance(wanted, list):
+        comparison.differ("ipv4Subnet", declared, "a list of subnets")
+        return
     there = [str(item.get("subnet")) for item in present if isinstance(item, dict)]
     for version, path in ((4, "ipv4Subnet"), (6, "ipv6Subnets")):
         said, has = _of_version(wanted, version), _of_version(there, version)

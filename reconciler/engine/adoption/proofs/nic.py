@@ -35,8 +35,8 @@ def compare(comparison: Comparison, body: Mapping[str, Any], nic: Mapping[str, A
     comparison.same("privateNetworkId", body.get("private_network_id"), nic.get("private_network_id"))
     comparison.same("projectId", body.get("project_id"), nic.get("project_id"))
     comparison.tags(body.get("tags"), nic.get("tags"))
-    if body.get("ip_ids"):
-        comparison.same("ipamIpIds", list(body["ip_ids"]), list(nic.get("ip_ids") or []))
+    if body.get("ip_ids") is not None and body["ip_ids"] != []:  # none: the API books two
+        comparison.sequence("ipamIpIds", body["ip_ids"], nic.get("ip_ids"))
 
 
 def create_v2(call: Call) -> Reply:
@@ -105,4 +105,4 @@ def _compare_v1(comparison: Comparison, body: Mapping[str, Any], nic: Mapping[st
     comparison.tags(body.get("tags"), nic.get("tags"))
     wanted = body.get("ipam_ip_ids") or body.get("ip_ids")
     if wanted:
-        comparison.same("ipamIpIds", list(wanted), list(nic.get("ipam_ip_ids") or []))
+        comparison.sequence("ipamIpIds", wanted, nic.get("ipam_ip_ids"))

@@ -48,8 +48,8 @@ def _compare_v1(comparison: Comparison, body: Mapping[str, Any], group: Mapping[
     comparison.only(body, _KEYS_V1)
     comparison.name(body.get("name"), group.get("name"))
     comparison.same("projectId", body.get("project"), group.get("project"))
-    comparison.same("policyType", body.get("policy_type") or "max_availability", group.get("policy_type"))
-    comparison.same("policyMode", body.get("policy_mode") or "optional", group.get("policy_mode"))
+    comparison.same("policyType", body.get("policy_type"), group.get("policy_type"), default="max_availability")
+    comparison.same("policyMode", body.get("policy_mode"), group.get("policy_mode"), default="optional")
     comparison.tags(body.get("tags"), group.get("tags"))
 
 

@@ -59,12 +59,12 @@ def compare(comparison: Comparison, body: Mapping[str, Any], server: Mapping[str
     comparison.same("image", body.get("image"), _id(server.get("image")))
     comparison.same("projectId", body.get("project"), server.get("project"))
     comparison.tags(body.get("tags"), server.get("tags"))
-    comparison.same("bootType", body.get("boot_type") or "local", server.get("boot_type"))
-    comparison.same("protected", bool(body.get("protected")), server.get("protected"))
+    comparison.same("bootType", body.get("boot_type"), server.get("boot_type"), default="local")
+    comparison.flag("protected", body.get("protected"), server.get("protected"))
     comparison.same("enableDynamicIp", body.get("dynamic_ip_required"), server.get("dynamic_ip_required"))
     comparison.same("placementGroupId", body.get("placement_group"), _id(server.get("placement_group")))
     key = "admin_password_encryption_ssh_key_id"
-    if body.get(key):
+    if body.get(key) is not None:
         comparison.same("adminPasswordEncryptionSshKeyId", body[key], server.get(key))
     _compare_ips(comparison, body, server)
     _compare_security_group(comparison, body, server, live)
@@ -84,7 +84,7 @@ def _compare_ips(comparison: Comparison, body: Mapping[str, Any], server: Mappin
     """In attach order. Dynamic addresses come with `enableDynamicIp`, which is compared by itself."""
     attached = [ip["id"] for ip in server.get("public_ips") or [] if isinstance(ip, dict) and not ip.get("dynamic")]
     path = "ipId" if comparison.expectation.inputs.get("ipId") is not None else "ipIds"
-    comparison.same(path, list(body.get("public_ips") or []), attached)
+    comparison.sequence(path, body.get("public_ips"), attached)
 
 
 def _compare_security_group(
@@ -103,12 +103,16 @@ def _compare_security_group(
 def _compare_volumes(
     comparison: Comparison, body: Mapping[str, Any], server: Mapping[str, Any], live: Live | None
 ) -> None:
-    wanted, slots = body.get("volumes") or {}, server.get("volumes") or {}
+    wanted, slots = body.get("volumes"), server.get("volumes") or {}
+    if not isinstance(wanted, dict) or not all(isinstance(item, dict) for item in wanted.values()):
+        comparison.differ("rootVolume", wanted, "volumes by slot")
+        return
     comparison.same("additionalVolumeIds", _extra_ids(wanted), _extra_ids(slots))
     for key in sorted(wanted):
-        slot, template = slots.get(key), wanted[key]
-        if isinstance(slot, dict) and isinstance(template, dict):
-            _compare_volume(comparison, template, slot, live, place="rootVolume" if key == "0" else f"volume {key}")
+        slot = slots.get(key)
+        if isinstance(slot, dict):
+            place = "rootVolume" if key == "0" else f"volume {key}"
+            _compare_volume(comparison, wanted[key], slot, live, place=place)
     if "0" not in wanted or "0" not in slots:
         comparison.same("rootVolume", "0" in wanted, "0" in slots)
 
@@ -124,7 +128,7 @@ def _compare_volume(
     comparison.only(template, _VOLUME_KEYS, inside=f"{place}.")
     if template.get("boot") is not None:
         comparison.same(f"{place}.boot", template["boot"], slot.get("boot"))
-    if template.get("volume_type"):
+    if template.get("volume_type") is not None:
         comparison.same(f"{place}.volumeType", template["volume_type"], slot.get("volume_type"))
     if template.get("id") is not None:
         comparison.same(f"{place}.volumeId", template["id"], slot.get("id"))
