@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from reconciler.apply.effects import REFRESHED
 from reconciler.apply.setting import Setting, known_ids
+from reconciler.kernel.errors import EngineError
 from reconciler.model.inventory import Presence
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
 from reconciler.model.resources import Ref
@@ -27,7 +29,7 @@ def refresh(action: Action, setting: Setting) -> ActionOutcome:
     if forgets and not any(urn in state.by_urn for urn in action.urns):
         return _outcome(action, ActionStatus.DONE, "the state holds none of it any more")
     resumed = setting.journal.details(action, "refreshing") is not None
-    if not resumed and not _same_serial(action, state):
+    if not resumed and not _same_serial(action, state) and not setting.journal.wrote(stack, state.serial):
         return _outcome(action, ActionStatus.SKIPPED, f"the state of {stack} changed since the plan was made")
     if state.pending:
         return _outcome(action, ActionStatus.SKIPPED, f"{stack} has pending operations, which are settled first")
@@ -49,7 +51,9 @@ def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], forgets: bo
 
     setting.journal.write(action, "refreshing", urns=list(urns))
     result = setting.engine.refresh(stack, urns, proved_absent=urns if forgets else (), on_child=on_child)
-    setting.journal.write(action, "refreshed", lock_seconds=result.lock_seconds)
+    setting.journal.write(
+        action, REFRESHED, lock_seconds=result.lock_seconds, stack=stack, serial=_serial_now(stack, setting)
+    )
     verb = "forgotten" if forgets else "taken in"
     held = f"the lock of {stack} was held for {result.lock_seconds:.1f} s"
     if result.failed:
@@ -59,9 +63,17 @@ def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], forgets: bo
     return _outcome(action, ActionStatus.DONE, f"{len(urns)} {verb}; {held}")
 
 
+def _serial_now(stack: str, setting: Setting) -> str | None:
+    """What the state is after our own write, so that the plan's next action on this stack is not stale by it."""
+    try:
+        return setting.engine.read(stack).serial
+    except EngineError:
+        return None  # then the next one is; nothing is lost but time
+
+
 def _await_earlier_child(action: Action, setting: Setting) -> None:
     details: Any = setting.journal.details(action, "child")
-    if details is not None and setting.journal.details(action, "refreshed") is None:
+    if details is not None and setting.journal.details(action, REFRESHED) is None:
         setting.engine.await_child(
             ChildProcess(
                 pid=details["pid"],
