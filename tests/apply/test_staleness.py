@@ -82,7 +82,8 @@ def unrelated_server(rig: Rig) -> object:
 
 def unrelated_state(rig: Rig) -> object:
     state = rig.engine.states[STACK]
-    return rig.engine.add(replace(state, serial="moved"))
+    rig.engine.add(replace(state, serial="moved"))
+    return state
 
 
 def unrelated_leftover(rig: Rig) -> object:
