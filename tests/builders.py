@@ -48,7 +48,7 @@ FLEET = "linux"
 REVISION = "0123456789ab"
 GB = 1_000_000_000
 ROOT_NAME = "Ubuntu 24.04 Noble Numbat_sbs_volume_0"
-HOSTILE = "<b>\"'q\n\x00\x1b[31mred\u202egnp\u2069 [x] :smile:\x07\u2028%s{0}$(id)\ud83d\ude00²"
+HOSTILE = "<b>\"'q\n\x00\x1b[31mred\u202egnp\u2069 [x] :smile:\x07\u2028%s{0}$(id)\U0001f600²"
 
 _TOKENS = {kind: token for token, kind in KIND_OF_TYPE.items()}
 

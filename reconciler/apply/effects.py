@@ -14,7 +14,6 @@ from reconciler.model.plan import Action
 from reconciler.ports.store import JournalEntry, Store
 
 _HARMLESS: Final = frozenset({"started", "deciding", "finished", "message"})
-REFRESHED: Final = "refreshed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +46,6 @@ def from_entries(entries: Iterable[JournalEntry]) -> Effects:
     for entry in entries:
         if entry.step not in _HARMLESS:
             begun.add(entry.action_id)
-        if entry.step == REFRESHED and entry.details.get("serial"):
+        if entry.details.get("serial"):  # a refresh, an adoption, a clearing
             serials.setdefault(str(entry.details["stack"]), set()).add(str(entry.details["serial"]))
     return Effects(begun=frozenset(begun), serials={stack: frozenset(found) for stack, found in serials.items()})

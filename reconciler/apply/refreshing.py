@@ -6,11 +6,10 @@ refresh itself reads through the gate (rules 2 and 15). State is never written w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from reconciler.apply.effects import REFRESHED
-from reconciler.apply.setting import Setting, known_ids
-from reconciler.kernel.errors import EngineError
+from reconciler.apply.setting import Setting, known_ids, serial_now
 from reconciler.model.inventory import Presence
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
 from reconciler.model.resources import Ref
@@ -20,7 +19,8 @@ from reconciler.ports.engine import ChildProcess
 
 def refresh(action: Action, setting: Setting) -> ActionOutcome:
     """Run one stack's refresh. A child of an earlier run of ours is waited for first."""
-    _await_earlier_child(action, setting)
+    if not _earlier_child_ended(action, setting):
+        return _outcome(action, ActionStatus.SKIPPED, "the process of an earlier run may still be writing this stack")
     stack = action.stack or ""
     state = setting.engine.read(stack)
     if state.locks:
@@ -34,27 +34,36 @@ def refresh(action: Action, setting: Setting) -> ActionOutcome:
     if state.pending:
         return _outcome(action, ActionStatus.SKIPPED, f"{stack} has pending operations, which are settled first")
     urns = tuple(urn for urn in action.urns if urn in state.by_urn)
+    proved: dict[str, str] = {}
     if forgets:
         unproved = _unproved(urns, state, setting)
         if unproved is not None:
             return _outcome(action, ActionStatus.SKIPPED, unproved)
-    return _run(action, setting, urns=urns, forgets=forgets)
+        # By id as well: a URN that stands for another machine by the time of the refresh is not what was proved.
+        proved = {urn: state.by_urn[urn].id or "" for urn in urns}
+    return _run(action, setting, urns=urns, proved=proved)
 
 
-def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], forgets: bool) -> ActionOutcome:
+def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], proved: Mapping[str, str]) -> ActionOutcome:
     stack = action.stack or ""
 
     def on_child(child: ChildProcess) -> None:
         setting.journal.write(
-            action, "child", pid=child.pid, started_ms=child.started_ms, stack=child.stack, argv=list(child.argv)
+            action,
+            "child",
+            pid=child.pid,
+            started_ms=child.started_ms,
+            stack=child.stack,
+            argv=list(child.argv),
+            host=child.host,
         )
 
     setting.journal.write(action, "refreshing", urns=list(urns))
-    result = setting.engine.refresh(stack, urns, proved_absent=urns if forgets else (), on_child=on_child)
+    result = setting.engine.refresh(stack, urns, proved_absent=proved, on_child=on_child)
     setting.journal.write(
-        action, REFRESHED, lock_seconds=result.lock_seconds, stack=stack, serial=_serial_now(stack, setting)
+        action, "refreshed", lock_seconds=result.lock_seconds, stack=stack, serial=serial_now(stack, setting)
     )
-    verb = "forgotten" if forgets else "taken in"
+    verb = "forgotten" if proved else "taken in"
     held = f"the lock of {stack} was held for {result.lock_seconds:.1f} s"
     if result.failed:
         urn, why = next(iter(result.failed.items()))
@@ -63,25 +72,20 @@ def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], forgets: bo
     return _outcome(action, ActionStatus.DONE, f"{len(urns)} {verb}; {held}")
 
 
-def _serial_now(stack: str, setting: Setting) -> str | None:
-    """What the state is after our own write, so that the plan's next action on this stack is not stale by it."""
-    try:
-        return setting.engine.read(stack).serial
-    except EngineError:
-        return None  # then the next one is; nothing is lost but time
-
-
-def _await_earlier_child(action: Action, setting: Setting) -> None:
+def _earlier_child_ended(action: Action, setting: Setting) -> bool:
+    """Wait for the engine of a run that died. False when it runs on another host, or cannot be ended."""
     details: Any = setting.journal.details(action, "child")
-    if details is not None and setting.journal.details(action, REFRESHED) is None:
-        setting.engine.await_child(
-            ChildProcess(
-                pid=details["pid"],
-                started_ms=details["started_ms"],
-                stack=details["stack"],
-                argv=tuple(details["argv"]),
-            )
+    if details is None or setting.journal.details(action, "refreshed") is not None:
+        return True
+    return setting.engine.await_child(
+        ChildProcess(
+            pid=details["pid"],
+            started_ms=details["started_ms"],
+            stack=details["stack"],
+            argv=tuple(details["argv"]),
+            host=details["host"],
         )
+    )
 
 
 def _same_serial(action: Action, state: StackState) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.apply.admit import admit
+from reconciler.apply.adopting import adopt
+from reconciler.apply.clearing import clear
 from reconciler.apply.deciding import Skip, decide
 from reconciler.apply.driving import drive
 from reconciler.apply.effects import effects_of
@@ -195,6 +197,10 @@ class Applier:
                 return write_tags(action, setting)
             case ActionKind.REFRESH:
                 return refresh(action, setting)
+            case ActionKind.ADOPT:
+                return adopt(action, setting)
+            case ActionKind.CLEAR:
+                return clear(action, setting)
             case ActionKind.DESTROY:
                 return self._destroy(action, setting)
             case _:
@@ -329,4 +335,4 @@ def _status(outcomes: Iterable[ActionOutcome], *, interrupted: bool) -> str:
 
 def _lock_seconds(store: Store, run_id: str) -> float:
     entries = store.journal_of(run_id)
-    return sum(float(entry.details["lock_seconds"]) for entry in entries if entry.step == "refreshed")
+    return sum(float(entry.details["lock_seconds"]) for entry in entries if "lock_seconds" in entry.details)

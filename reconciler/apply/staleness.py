@@ -29,6 +29,7 @@ from reconciler.ports.engine import Engine
 
 _REMAKE: Final = "Nothing was touched. Look at the world again: `reconciler plan`."
 _SHOWN: Final = 5
+_WRITES_STATE: Final = frozenset({ActionKind.REFRESH, ActionKind.ADOPT, ActionKind.CLEAR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Doors:
 def refuse_moved_stacks(plan: Plan, *, engine: Engine, effects: Effects) -> None:
     """Of a stack that an action writes, another serial than the plan's, and not of our own making, is RC0608."""
     serials = {one.subject for action in plan.actions for one in action.conditions if one.kind == "serial"}
-    written = {action.stack for action in plan.actions if action.kind is ActionKind.REFRESH and action.stack}
+    written = {action.stack for action in plan.actions if action.kind in _WRITES_STATE and action.stack}
     for stack in sorted(serials | written):
         state = engine.read(stack)
         if state.serial != plan.serials.get(stack) and not effects.wrote(stack, state.serial):
@@ -84,7 +85,7 @@ def _some(parts: list[str]) -> str:
 
 
 def _target(action: Action) -> str:
-    return str(action.refs[0]) if action.refs and action.kind is not ActionKind.REFRESH else action.stack or action.id
+    return str(action.refs[0]) if action.refs and action.kind not in _WRITES_STATE else action.stack or action.id
 
 
 def _fingerprints(action: Action) -> Mapping[str, str]:

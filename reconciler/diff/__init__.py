@@ -14,6 +14,7 @@ from reconciler.diff.context import Context
 from reconciler.diff.incomplete import incomplete
 from reconciler.diff.leftovers import leftovers
 from reconciler.diff.managed import managed
+from reconciler.diff.pending_findings import interrupted, without_doubles
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.world import World
 
@@ -26,7 +27,8 @@ def diff(world: World) -> tuple[Finding, ...]:
     """All findings of one sweep, by kind and then by subject."""
     context = Context(world)
     with _no_search_for_cycles():
-        found = [*managed(context), *leftovers(context), *incomplete(context)]
+        settled = without_doubles([*managed(context), *leftovers(context)], made=interrupted(context))
+        found = [*settled, *incomplete(context)]
     return tuple(sorted(found, key=_key))
 
 

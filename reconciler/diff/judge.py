@@ -63,9 +63,10 @@ def _first(*questions: _Question) -> Judgement:
 
 def _common(resource: Resource, claim: Claim, action_key: str, context: Context) -> tuple[_Question, ...]:
     return (
+        lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
         lambda: _decided(resource.ref, context),
         lambda: _held(resource.ref, context),
-        lambda: _no_authority(resource.ref, context),
+        lambda: _from_elsewhere(resource.ref, context),
         lambda: _grace(resource, context),
         lambda: _asks(claim, action_key, context),
         lambda: None if claim.proved else Judgement(Verdict.ASK, claim.why),
@@ -152,13 +153,11 @@ def _held(ref: Ref, context: Context) -> Judgement | None:
     return None
 
 
-def _no_authority(ref: Ref, context: Context) -> Judgement | None:
+def _from_elsewhere(ref: Ref, context: Context) -> Judgement | None:
     """A stack that is no longer among those that are read cannot say that it still wants a thing.
 
-    Another backend, a pattern that matches nothing, a stack taken off the list: all look as if everything were left.
+    Another backend, a pattern that matches less, a stack taken off the list: all look as if everything were left.
     """
-    if not context.world.states:
-        return Judgement(Verdict.ASK, "no stack was read that could own it")
     line = context.memory.lineage.get(ref)
     if line is not None and line.stack is not None and line.stack not in context.world.states:
         return Judgement(Verdict.ASK, f"it came from stack {line.stack}, which is not among those that are read")

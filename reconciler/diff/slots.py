@@ -1,8 +1,4 @@
-"""What a declared machine should have and has not: a machine for each slot, owner tags on its children.
-
-And what an interrupted run left half done: as long as an operation is pending, its machine may be there without its
-state saying so.
-"""
+"""What a declared machine should have and has not: a machine for each slot, owner tags on its children."""
 
 from __future__ import annotations
 
@@ -19,9 +15,8 @@ _OWNER_PREFIX = f"{OWNER_TAG}:"
 
 
 def slots(context: Context) -> Iterator[Finding]:
-    """Vacant slots and interrupted operations."""
+    """Vacant slots."""
     yield from _vacant(context)
-    yield from _interrupted(context)
 
 
 def untagged_children(entry: Entry, server: Server, context: Context) -> Iterator[Finding]:
@@ -91,32 +86,3 @@ def _vacant_slot(fleet: FleetSpec, slot: int, context: Context) -> Finding:
         rule="rule 15",
         evidence=(context.seen(f"the output of {fleet.stack} declares {fleet.replicas} replicas", source="desired"),),
     )
-
-
-def _interrupted(context: Context) -> Iterator[Finding]:
-    for stack, operation in context.pending:
-        live, resource, what = context.world.live_stacks.get(stack), operation.resource, operation.operation
-        ref = resource.ref
-        yield Finding(
-            kind=FindingKind.INTERRUPTED,
-            subjects=(
-                Subject(
-                    kind=ref.kind.value if ref is not None else "stack",
-                    zone=ref.zone if ref is not None else None,
-                    id=ref.id if ref is not None else None,
-                    urn=resource.urn,
-                    name=resource.name,
-                ),
-            ),
-            stack=stack,
-            ledgers={Ledger.STATE: f"pending: {what}"},
-            verdict=Verdict.WAIT if live is not None else Verdict.ASK,
-            action=ActionKind.NONE,
-            reason=(
-                f"an update is running: {live}"
-                if live is not None
-                else f"a run was interrupted while {what} it; the next `pulumi up` may make a second one"
-            ),
-            rule="rule 15",
-            evidence=(context.seen(f"pending operation {what!r} in the state of {stack}", source="state"),),
-        )

@@ -235,7 +235,7 @@ class PulumiEngine:
         self, stack: str, targets: Mapping[str, Ref], *, on_child: Callable[[ChildProcess], None]
     ) -> AdoptionResult:
         """See the port. Raises AdoptionRefused RC0640, RefusedError RC0611 (locked) and RC0641 to RC0647, EngineError
-        RC0540 to RC0546, AuthenticationError RC0513."""
+        RC0540 to RC0547, AuthenticationError RC0513."""
         if not targets:
             return AdoptionResult(adopted=())
         name = self._resolve(stack)
@@ -256,7 +256,7 @@ class PulumiEngine:
 
     def live_processes(self, stack: str) -> tuple[LiveProcess, ...]:
         """See the port."""
-        return survivors.live(self._resolve(stack), self._cli.backend())
+        return survivors.live(self._resolve(stack), self._cli.backend(), own_pid=os.getpid())
 
     def lock_evidence(self, stack: str) -> tuple[LockEvidence, ...]:
         """See the port."""

@@ -114,15 +114,14 @@ def command_line(pid: int) -> tuple[str, ...] | None:
         return None
 
 
-def belongs(pid: int, mark: str) -> bool:
-    """Whether the environment of a process holds our mark; False when it cannot be read."""
-    if not mark:
-        return False
+def belongs(pid: int, mark: str) -> bool | None:
+    """Whether the environment of a process holds our mark; None when it has none to show, as in the middle of an
+    exec. False when it may not be read: then it runs as somebody else."""
     try:
         raw = (_PROC / str(pid) / "environ").read_bytes()
     except OSError:
         return False
-    return f"{MARK_VARIABLE}={mark}".encode() in raw.split(b"\0")
+    return f"{MARK_VARIABLE}={mark}".encode() in raw.split(b"\0") if raw else None
 
 
 def started_ms(pid: int) -> int | None:
@@ -157,15 +156,20 @@ def wait_until(ready: Callable[[], bool], *, seconds: float, clock: Clock) -> bo
 def kill_session(leader: int, *, clock: Clock, seconds: float = 5.0, mark: str = "") -> bool:
     """SIGKILL to every process of the child's session, again until none is left. True when none is.
 
-    With a mark only those that carry it are touched: the way to end what an earlier run of ours left behind.
+    With a mark (not empty) only those that carry it are touched: the way to end what an earlier run left behind.
     """
 
-    def left() -> list[int]:
-        return [process.pid for process in members(leader) if not mark or belongs(process.pid, mark)]
+    def left() -> tuple[list[int], list[int]]:
+        """(ours, undecided)"""
+        pids = [process.pid for process in members(leader)]
+        if not mark:
+            return pids, []
+        answers = [(pid, belongs(pid, mark)) for pid in pids]
+        return [pid for pid, ours in answers if ours], [pid for pid, ours in answers if ours is None]
 
     def emptied() -> bool:
-        pids = left()
-        send(pids, signal.SIGKILL)
-        return not pids
+        ours, undecided = left()
+        send(ours, signal.SIGKILL)
+        return not ours and not undecided
 
-    return wait_until(emptied, seconds=seconds, clock=clock)
+    return wait_until(emptied, seconds=seconds, clock=clock) or not left()[0]

@@ -39,7 +39,7 @@ class FindingKind(StrEnum):
 
 
 class Verdict(StrEnum):
-    """`act`: safe to repair now; `wait`: not yet; `ask`: a person decides; `unknown`: not proved; `none`: shown only."""
+    """`act`: repair it now; `wait`: not yet; `ask`: a person decides; `unknown`: not proved; `none`: just shown."""
 
     ACT = "act"
     WAIT = "wait"
@@ -54,7 +54,8 @@ class ActionKind(StrEnum):
     TAG = "tag"  # write tags: owner tags on a child, or declared tags back
     DESTROY = "destroy"
     UP = "up"  # the user's own `pulumi up`; we never run it
-    ADOPT = "adopt"
+    ADOPT = "adopt"  # take into Pulumi's state what runs already
+    CLEAR = "clear"  # take pending operations that came to nothing out of the state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

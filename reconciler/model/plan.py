@@ -19,7 +19,8 @@ PLAN_SCHEMA_VERSION: Final = 1
 
 
 class Mode(StrEnum):
-    """`observe` < `repair` (tags, gated refresh) < `prune` (also destroys orphans and detached)."""
+    """`observe` < `repair` (tags, gated refresh, adoption, pending operations) < `prune` (also destroys what is left
+    over)."""
 
     OBSERVE = "observe"
     REPAIR = "repair"
@@ -27,7 +28,7 @@ class Mode(StrEnum):
 
     def allows(self, action: ActionKind) -> bool:
         match action:
-            case ActionKind.REFRESH | ActionKind.TAG | ActionKind.ADOPT:
+            case ActionKind.REFRESH | ActionKind.TAG | ActionKind.ADOPT | ActionKind.CLEAR:
                 return self is not Mode.OBSERVE
             case ActionKind.DESTROY:
                 return self is Mode.PRUNE
@@ -37,7 +38,8 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """One thing that must still be so when the action starts: `absent`, `unattached`, `tags`, `serial`, `present`."""
+    """One thing that must still be so when the action starts: `absent`, `unattached`, `tags`, `serial`, `present`,
+    `pending` (subject: a stack, value: operation and URN)."""
 
     kind: str
     subject: str  # str(Ref) or a stack name
@@ -46,7 +48,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One step. For DESTROY `refs[0]` is the target and the rest are its children; for TAG there is one ref."""
+    """One step. For DESTROY `refs[0]` is the target and the rest are its children; for TAG there is one ref; for ADOPT
+    each of `urns` is to hold the ref at its place in `refs`; for CLEAR `urns` are the pending entries."""
 
     id: str
     kind: ActionKind

@@ -16,7 +16,7 @@ from reconciler.model.inventory import Inventory
 from reconciler.model.memory import Memory
 from reconciler.model.resources import Ref
 from reconciler.model.scope import Scope
-from reconciler.model.state import StackState, StateResource, UnreadStack
+from reconciler.model.state import LiveProcess, StackState, StateResource, UnreadStack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,7 @@ class World:
     unread: tuple[UnreadStack, ...] = ()
     coverage: tuple[CoverageLine, ...] = ()
     health: Health = Health()
+    processes: Mapping[str, tuple[LiveProcess, ...]] = field(default_factory=dict)  # of stacks with pending operations
 
     @cached_property
     def live_stacks(self) -> Mapping[str, str]:

@@ -22,6 +22,7 @@ from reconciler.model.world import Health, World
 from reconciler.observe.authorities import Authorities, name_stacks, read_stacks
 from reconciler.observe.coverage import LISTED, LISTED_REGIONAL, coverage
 from reconciler.observe.inventory import Reader
+from reconciler.observe.survivors import survivors
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
 
@@ -47,6 +48,7 @@ def observe(
     unreachable = _reach(cloud)
     names, unnamed = name_stacks(engine, scope.stacks)
     before = read_stacks(engine, names, executor=executor)
+    processes = survivors(engine, before.states.values())
     if unreachable is None:
         inventory = Reader(scope=scope, cloud=cloud, executor=executor).read(tuple(before.states.values()))
     else:
@@ -73,6 +75,7 @@ def observe(
         health=Health(
             calls=health.calls, failed=health.failed, throttled=health.throttled, skew_seconds=health.skew_seconds
         ),
+        processes=processes,
     )
 
 

@@ -19,11 +19,21 @@ from reconciler.model.money import total
 from reconciler.model.plan import Action, Condition, Mode, Plan
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
+from reconciler.plan import pending
 from reconciler.plan.canonical import action_id
 from reconciler.plan.fingerprint import ENTRY, UNCHANGED, of_entry, of_resource
 from reconciler.plan.rails import check_rails
 
-_ORDER: Final = {ActionKind.TAG: 0, ActionKind.REFRESH: 1, ActionKind.DESTROY: 2}
+# Pending operations that are no creates are cleared before an adoption, which would lose them, and creates after it:
+# the engine drops those all at once, so each must be adopted or proved absent by then.
+_ORDER: Final = {
+    ActionKind.TAG: 0,
+    ActionKind.REFRESH: 1,
+    ActionKind.CLEAR: 2,
+    ActionKind.ADOPT: 3,
+    ActionKind.DESTROY: 5,
+}
+_CREATES_CLEARED: Final = 4
 
 
 def build_plan(world: World, findings: Iterable[Finding], *, mode: Mode, ids: Ids) -> Plan:
@@ -75,12 +85,13 @@ def _can_be_written(finding: Finding) -> bool:
 
 def _key(action: Action) -> tuple[int, int, str]:
     server_first = 0 if action.refs and action.refs[0].kind is Kind.SERVER else 1
-    return _ORDER[action.kind], server_first, action.id
+    return _CREATES_CLEARED if pending.clears_creates(action) else _ORDER[action.kind], server_first, action.id
 
 
 def _actions(world: World, findings: Iterable[Finding]) -> Iterator[Action]:
     index = Index(world.inventory)
     refreshes: dict[tuple[str, FindingKind], list[Finding]] = {}
+    clears: list[Finding] = []
     for finding in findings:
         match finding.action:
             case ActionKind.REFRESH:
@@ -89,8 +100,13 @@ def _actions(world: World, findings: Iterable[Finding]) -> Iterator[Action]:
                 yield _tag(index, finding)
             case ActionKind.DESTROY:
                 yield _destroy(index, finding)
+            case ActionKind.ADOPT:
+                yield _named(pending.adopt(finding))
+            case ActionKind.CLEAR:
+                clears.append(finding)
             case _:
                 pass
+    yield from map(_named, pending.clear(world, clears))
     for stack, kind in sorted(refreshes):
         # Sorted, so that an action is the same whatever order its findings came in.
         yield _refresh(world, index, stack, sorted(refreshes[stack, kind], key=lambda finding: finding.id))

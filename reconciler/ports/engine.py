@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from reconciler.kernel.errors import RefusedError
 from reconciler.model.resources import Ref
@@ -204,6 +204,7 @@ class AdoptionRefused(RefusedError):
         self.differences = differences
 
 
+@runtime_checkable
 class AdoptingEngine(Protocol):
     """What an engine can do besides `Engine` where it can run the program of a stack."""
 

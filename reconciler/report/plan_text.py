@@ -10,7 +10,13 @@ from reconciler.plan.fingerprint import ENTRY, UNCHANGED
 from reconciler.report import phrases
 from reconciler.report.layout import BLANK, Block, Span, Table, line
 
-_STYLE: Final = {ActionKind.DESTROY: "bold red", ActionKind.TAG: "green", ActionKind.REFRESH: "cyan"}
+_STYLE: Final = {
+    ActionKind.DESTROY: "bold red",
+    ActionKind.TAG: "green",
+    ActionKind.REFRESH: "cyan",
+    ActionKind.ADOPT: "green",
+    ActionKind.CLEAR: "cyan",
+}
 _HELD: Final = {
     "wait": "not yet: their time has not come",
     "ask": "a person decides: `reconciler explain` shows what",

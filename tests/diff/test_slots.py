@@ -174,9 +174,9 @@ def test_of_two_fleets_with_one_name_the_slots_are_counted_once() -> None:
 # -- interrupted
 
 
-def test_a_pending_operation_is_a_persons_to_settle() -> None:
+def test_a_pending_operation_that_is_new_waits() -> None:
     finding = only(world(states=[state(pending=(pending(),))]))
-    assert (finding.kind, finding.verdict, finding.stack) == (FindingKind.INTERRUPTED, Verdict.ASK, STACK)
+    assert (finding.kind, finding.verdict, finding.stack) == (FindingKind.INTERRUPTED, Verdict.WAIT, STACK)
 
 
 def test_a_pending_operation_of_a_running_update_waits() -> None:

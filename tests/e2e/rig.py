@@ -96,7 +96,6 @@ class Rig:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "RECONCILER_CLOCK_FILE": str(self.clock_file),
             "RECONCILER_DATABASE_URL": self.database,
-            "SCW_CONFIG_PATH": str(self.home / "no-scw-config"),
             _MARK: self.mark,
         }
 

@@ -1,8 +1,8 @@
 """While somebody's `pulumi up` runs, nothing that it may own is acted on, and its lock is its own.
 
-The update is real and held inside a create, before the cloud executes it or after. What lies around looks like work: a
-machine of the state that is gone, an address and a root volume that leak, and the server that is just being made, which
-no state holds yet.
+The update is real: a `pulumi up` that is held inside a create, before the cloud executes it or after, or a refresh that
+is held while it reads. What lies around looks like work: a machine of the state that is gone, an address and a root
+volume that leak, and the server that is just being made, which no state holds yet.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -21,7 +22,7 @@ from reconciler.model.finding import Finding, FindingKind, Verdict
 from reconciler.model.plan import ActionStatus, Plan
 from reconciler.simulator import FaultRule
 from tests.e2e.broken_fleet import Base, fleet, make_base
-from tests.e2e.product import SCOPE_UUID
+from tests.e2e.product import PROJECT, SCOPE_UUID, STACK
 from tests.e2e.rig import Rig
 
 pytestmark = pytest.mark.engine
@@ -32,7 +33,7 @@ LEFTOVER_OR_GONE = (FindingKind.MISSING, FindingKind.DETACHED, FindingKind.ORPHA
 
 @dataclass(frozen=True)
 class Held:
-    """A `pulumi up` that stands still inside a create, and the plan that was made before it began. `made`: the cloud
+    """An update that stands still, and the plan that was made before it began. `made`: the cloud
     has the new server already, and nobody was told."""
 
     rig: Rig
@@ -41,7 +42,7 @@ class Held:
     made: bool
 
     def release(self) -> str:
-        self.rig.simulator.faults.release("create")
+        self.rig.simulator.faults.release("held")
         text, _ = self.update.communicate(timeout=120)
         assert self.update.returncode == 0, text
         return text
@@ -52,15 +53,33 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     return make_base(tmp_path_factory.mktemp("base"))
 
 
-@pytest.fixture(params=["hold", "hold_answer"])
+@pytest.fixture(params=["before the create", "after the create", "refresh"])
 def held(request: pytest.FixtureRequest, base: Base, tmp_path: Path) -> Iterator[Held]:
     with base.copy(tmp_path) as rig:
-        rule = FaultRule(name="create", method="POST", path="/instance/v1/zones/*/servers", action=request.param)
-        rig.simulator.faults.add(rule)
-        update = rig.start_up(fleet(range(4)))  # one machine more
-        assert processes.wait_until(lambda: _is_held(rig), seconds=60, clock=CLOCK), "the create never came"
-        yield Held(rig, update, base.plan, made=request.param == "hold_answer")
+        if request.param == "refresh":
+            update = _refresh(rig)
+        else:
+            update = _up(rig, action="hold" if request.param == "before the create" else "hold_answer")
+        assert processes.wait_until(lambda: _is_held(rig), seconds=60, clock=CLOCK), "nothing was held"
+        yield Held(rig, update, base.plan, made=request.param == "after the create")
         rig.simulator.faults.release()
+
+
+def _up(rig: Rig, *, action: Literal["hold", "hold_answer"]) -> subprocess.Popen[str]:
+    """One machine more. It leaves a pending operation beside the lock."""
+    rule = FaultRule(name="held", method="POST", path="/instance/v1/zones/*/servers", action=action)
+    rig.simulator.faults.add(rule)
+    return rig.start_up(fleet(range(4)))
+
+
+def _refresh(rig: Rig) -> subprocess.Popen[str]:
+    """A person's own refresh, which will drop the machine that is gone. Its lock is all that tells of it."""
+    path = f"/instance/v1/zones/*/servers/{rig.provider_ids()['linux-0-server']}"
+    rig.simulator.faults.add(FaultRule(name="held", method="GET", path=path, times=1, action="hold"))
+    (rig.empty / "Pulumi.yaml").write_text(f"name: {PROJECT}\nruntime: python\n")
+    argv = ["pulumi", "refresh", "--yes", "--skip-preview", "--run-program=false", "--non-interactive"]
+    env = {"PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER": "true"}
+    return rig.start([*argv, "--stack", f"organization/{STACK}"], cwd=rig.empty, env=env)
 
 
 def _is_held(rig: Rig) -> bool:
@@ -71,6 +90,12 @@ def acted_on(findings: Sequence[Finding]) -> list[str]:
     return [f"{one.kind}: {one.reason}" for one in findings if one.verdict is Verdict.ACT]
 
 
+def _newborn(rig: Rig) -> set[str]:
+    """Servers that the cloud has and no state holds."""
+    with rig.simulator.editing() as world:
+        return {server.id for server in world.servers} - set(rig.provider_ids().values())
+
+
 def test_nothing_of_the_project_is_acted_on_and_the_lock_is_left_alone(held: Held) -> None:
     rig = held.rig
     locks, checkpoint, changes = rig.lock_files(), rig.checkpoint_file.read_bytes(), rig.mutating_calls()
@@ -79,7 +104,9 @@ def test_nothing_of_the_project_is_acted_on_and_the_lock_is_left_alone(held: Hel
     plan = rig.product.plan(store)
     assert {FindingKind.MISSING, FindingKind.DETACHED} <= {one.kind for one in findings}
     assert acted_on(findings) == []
-    assert [one.verdict for one in findings if one.kind is FindingKind.ORPHAN] == [Verdict.WAIT] * held.made
+    assert {one.verdict for one in findings} == {Verdict.WAIT}
+    assert _newborn(rig) <= {subject.id for one in findings for subject in one.subjects}
+    assert bool(_newborn(rig)) is held.made
     assert plan.actions == ()
     assert rig.lock_files() == locks
     assert rig.checkpoint_file.read_bytes() == checkpoint

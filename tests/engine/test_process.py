@@ -136,7 +136,8 @@ def test_the_child_is_ended_when_its_start_cannot_be_noted() -> None:
 def test_the_start_is_noted_while_the_child_runs() -> None:
     seen: list[tuple[bool, int]] = []
     run(
-        "import sys; sys.stdin.read()",
+        "import time; time.sleep(60)",
+        deadline=0.2,
         on_start=lambda pid, started: seen.append((processes.find(pid) is not None, started)),
     )
     running, started_ms = seen[0]

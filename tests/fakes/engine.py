@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.kernel.errors import EngineError, RefusedError
-from reconciler.model.state import LiveProcess, Lock, StackState
+from reconciler.model.resources import Ref
+from reconciler.model.state import KIND_OF_TYPE, LiveProcess, Lock, StackState, StateResource
 from reconciler.ports.engine import (
+    AdoptionRefused,
+    AdoptionResult,
     ChildProcess,
+    Difference,
     EngineInfo,
     Forgotten,
     LockEvidence,
+    PlannedCreate,
     RefreshPreview,
     RefreshResult,
+    Rehearsal,
 )
 
 INFO = EngineInfo(
@@ -28,11 +34,22 @@ INFO = EngineInfo(
 )
 
 
+_TOKENS = {kind: token for token, kind in KIND_OF_TYPE.items()}
+
+
+def _entry(urn: str, ref: Ref, asked: StateResource | None) -> StateResource:
+    """What the program's own create would have written, as far as a fake goes."""
+    made = asked or StateResource(urn=urn, type=_TOKENS[ref.kind], id=None, custom=True)
+    return dataclasses.replace(made, id=f"{ref.zone}/{ref.id}", outputs={"tags": list(made.inputs.get("tags", ()))})
+
+
 @dataclass
 class FakeEngine:
     """Knobs: `unreadable` (stack -> why), `gone` (URNs that a refresh would delete),
     `refuse` (URN -> why refreshing it is refused), `tools` (what `info` says), `processes` (stack -> what lives),
-    `holders` (source of a lock -> what is known of its process)."""
+    `holders` (source of a lock -> what is known of its process), `planned` (stack -> what its program would create),
+    `differences` (URN -> what stands against its adoption), `afterwards` (called when a state has been written),
+    `entry_for` (URN, ref, what was pending -> the entry that an adoption writes)."""
 
     states: dict[str, StackState] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
@@ -42,6 +59,11 @@ class FakeEngine:
     processes: dict[str, tuple[LiveProcess, ...]] = field(default_factory=dict)
     holders: dict[str, LockEvidence] = field(default_factory=dict)
     forgotten: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
+    planned: dict[str, tuple[PlannedCreate, ...]] = field(default_factory=dict)
+    differences: dict[str, Difference] = field(default_factory=dict)
+    afterwards: Callable[[], None] = lambda: None
+    entry_for: Callable[[str, Ref, StateResource | None], StateResource] = _entry
+    adopted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     refreshed: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, *states: StackState) -> None:
@@ -117,7 +139,36 @@ class FakeEngine:
         kept = tuple(one for one in state.pending if (one.operation, one.resource.urn) not in goes)
         self.states[stack] = dataclasses.replace(state, pending=kept, serial=f"{state.serial}~")
         self.forgotten.append((stack, tuple(sorted(goes))))
+        self.afterwards()
         return Forgotten(operations=tuple(sorted(goes)), lock_seconds=0.2)
+
+    def planned_creates(self, stack: str) -> tuple[PlannedCreate, ...]:
+        self.read(stack)
+        return self.planned.get(stack, ())
+
+    def rehearse_adoption(self, stack: str, targets: Mapping[str, Ref]) -> Rehearsal:
+        self.read(stack)
+        found = tuple(self.differences[urn] for urn in targets if urn in self.differences)
+        return Rehearsal(ok=not found, differences=found)
+
+    def adopt(
+        self, stack: str, targets: Mapping[str, Ref], *, on_child: Callable[[ChildProcess], None]
+    ) -> AdoptionResult:
+        found = self.rehearse_adoption(stack, targets).differences
+        if found:
+            raise AdoptionRefused("no", code="RC0640", hint="settle them", differences=found)
+        on_child(ChildProcess(pid=3, started_ms=0, stack=stack, argv=("pulumi", "up")))
+        state = self.states[stack]
+        fresh = {urn: ref for urn, ref in targets.items() if urn not in state.by_urn}
+        known = {one.resource.urn: one.resource for one in state.pending}
+        entries = tuple(self.entry_for(urn, ref, known.get(urn)) for urn, ref in fresh.items())
+        kept = tuple(one for one in state.pending if one.resource.urn not in targets)
+        self.states[stack] = dataclasses.replace(
+            state, resources=(*state.resources, *entries), pending=kept, serial=f"{state.serial}^"
+        )
+        self.adopted.append((stack, tuple(sorted(fresh))))
+        self.afterwards()
+        return AdoptionResult(adopted=tuple(sorted(fresh)), lock_seconds=0.3)
 
     def info(self) -> EngineInfo:
         return self.tools

@@ -46,15 +46,11 @@ class Comparison:
         return self._expectation
 
     def differ(self, path: str, program: Any, cloud: Any) -> None:
-        secret = self._expectation.secret(path)
-        self.differences.append(
-            Difference(
-                urn=self._expectation.urn,
-                path=path,
-                program=_HIDDEN if secret else shown(program),
-                cloud=_HIDDEN if secret else shown(cloud),
-            )
-        )
+        says, has = shown(program), shown(cloud)
+        if self._expectation.secret(path):
+            says = says if says == _NOTHING else _HIDDEN
+            has = has if has == _NOTHING else f"another {_HIDDEN}"
+        self.differences.append(Difference(urn=self._expectation.urn, path=path, program=says, cloud=has))
 
     def same(self, path: str, program: Any, cloud: Any) -> None:
         """Both are the same value of the same type."""

@@ -104,20 +104,18 @@ class AdoptionGate(Gate):
         return status, body
 
     def settle(self) -> None:
-        """After the child has ended: note every target that no call met, and what is on a server that is not the
-        program's. Reads with the token of the last call that was answered."""
-        if not self._book.differences:  # one refusal keeps others from being asked for
-            self._book.refuse(
-                Difference(urn=item.urn, path="", program="no create that was answered", cloud=str(item.ref))
-                for item in self._book.unanswered()
-            )
+        """After the child has ended, if nothing was refused: note every target that no call met, and what is on a
+        server that is not the program's. Reads with the token of the last call that was answered."""
+        if self._book.differences or self._book.unread:
+            return  # one refusal keeps others from being asked for
+        self._book.refuse(
+            Difference(urn=item.urn, path="", program="no create that was answered", cloud=str(item.ref))
+            for item in self._book.unanswered()
+        )
         live = Live(lambda path: self._read(path, self._headers))
         for item in self._book.answered(Kind.SERVER):
+            keys = self._book.user_data(item.ref.id)
             try:
-                extra = server_after.left_over(
-                    live, item, set_keys=self._book.user_data(item.ref.id), known_nics=self._book.nics
-                )
+                self._book.refuse(server_after.left_over(live, item, set_keys=keys, known_nics=self._book.nics))
             except UnreadError as error:
                 self._book.note_unread(str(error))
-            else:
-                self._book.refuse(extra)

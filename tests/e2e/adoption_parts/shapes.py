@@ -88,7 +88,7 @@ def _dynamic_ip(_name: str) -> tuple[list[Resource], Resource]:
 
 
 def _extra_volume(name: str) -> tuple[list[Resource], Resource]:
-    volumes = [
+    volumes: list[Resource] = [
         {
             "type": "volume",
             "name": f"{name}-{part}",

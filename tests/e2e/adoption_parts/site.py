@@ -104,14 +104,18 @@ class Site(Rig):
         self._wait(lambda: self.simulator.faults.counts()[0]["fired"] >= servers, what="the servers are not created")
         os.kill(child.pid, signal.SIGKILL)
         self.simulator.faults.set([])
-        self._wait(self._settled, what="the servers do not run")
+        self._wait(self._still, what="the provider does not come to an end")
         processes.kill_session(child.pid, clock=self.clock)
-        child.communicate()
+        child.wait()
         self.must("cancel", "--yes")
 
-    def _settled(self) -> bool:
+    def _still(self) -> bool:
+        """All servers run, and nobody has changed anything for a while."""
         with self.simulator.editing() as world:
-            return all(server.state == "running" for server in world.servers)
+            running = all(server.state == "running" for server in world.servers)
+        calls = len(self.mutating_calls())
+        busy = processes.wait_until(lambda: len(self.mutating_calls()) != calls, seconds=1.5, clock=self.clock)
+        return running and not busy
 
     def _wait(self, ready: Any, *, what: str) -> None:
         assert processes.wait_until(ready, seconds=60, clock=self.clock), what

@@ -78,7 +78,7 @@ def _compared(entry: Entry, context: Context) -> Comparison | None:
     resource = context.index.get(entry.ref)
     if resource is None:
         return None
-    return compare(entry.resource, resource, index=context.index, managed=context.holders)
+    return compare(entry.resource, resource, index=context.index, managed=context.held)
 
 
 def _cut_short(entry: Entry, context: Context) -> bool:

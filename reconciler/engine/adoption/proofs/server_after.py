@@ -17,6 +17,8 @@ from reconciler.ports.engine import Difference
 # The machine writes this key itself at its first boot, and the provider's own diff passes over it.
 _OWN_KEYS: Final = frozenset({"ssh-host-fingerprints"})
 _STATE_AFTER: Final = {"poweron": "running", "poweroff": "stopped", "stop_in_place": "stopped in place"}
+# What programs call these states.
+_SPOKEN: Final = {"running": "started", "stopped in place": "standby"}
 _TASK: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -26,7 +28,7 @@ def set_user_data(call: Call) -> Reply:
     found = call.live.raw(f"{server.path_of(item)}/user_data/{quote(key, safe='')}")
     if found != call.raw:
         comparison = Comparison(item)
-        comparison.differ(_property(item, key), "one value", "another" if found is not None else None)
+        comparison.differ(_property(item, key), "a value", "another" if found is not None else None)
         raise NotProvedError(comparison.differences)
     call.book.note_user_data(item.ref.id, key)
     return Reply(204)
@@ -52,9 +54,10 @@ def act(call: Call) -> Reply:
     comparison = Comparison(item)
     comparison.only(body, {"action"})
     wanted = _STATE_AFTER.get(str(body.get("action")))
-    state = None if found is None else found.get("state")
+    state = None if found is None else str(found.get("state"))
     if wanted is None or state != wanted:
-        comparison.differ("state", wanted or body.get("action"), state)
+        says = _SPOKEN.get(wanted, wanted) if wanted is not None else body.get("action")
+        comparison.differ("state", says, None if state is None else _SPOKEN.get(state, state))
     if comparison.differences:
         raise NotProvedError(comparison.differences)
     return Reply.json(202, {"task": _task(item)})

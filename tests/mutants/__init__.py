@@ -1,0 +1,1 @@
+"""Broken copies of the product, each of which a test must catch."""
