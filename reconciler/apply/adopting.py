@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from reconciler.apply.children import STILL_WRITING, earlier_ended, recorder
 from reconciler.apply.scene import NoScene, scene_of
-from reconciler.apply.setting import Setting
+from reconciler.apply.setting import Setting, serial_now
 from reconciler.diff.interrupted import Fate, decide
 from reconciler.diff.ownership import foreign_scope, never_reason
 from reconciler.kernel.errors import ReconcilerError, RefusedError
@@ -64,7 +64,8 @@ def _run(action: Action, setting: Setting, *, engine: AdoptingEngine, targets: M
     except ReconcilerError:
         _release(action, targets, setting)
         raise
-    setting.journal.write(action, "adopted", lock_seconds=result.lock_seconds)
+    serial = serial_now(stack, setting)
+    setting.journal.write(action, "adopted", lock_seconds=result.lock_seconds, stack=stack, serial=serial)
     _release(action, targets, setting)
     held = f"the lock of {stack} was held for {result.lock_seconds:.1f} s"
     return _outcome(action, ActionStatus.DONE, f"{len(targets)} taken into the state of {stack}; {held}")

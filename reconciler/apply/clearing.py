@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.apply.children import STILL_WRITING, earlier_ended, recorder
 from reconciler.apply.scene import NoScene, scene_of
-from reconciler.apply.setting import Setting
+from reconciler.apply.setting import Setting, serial_now
 from reconciler.diff.interrupted import CREATING, Decision, decide
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
 from reconciler.model.state import PendingOperation, StackState
@@ -36,7 +36,8 @@ def clear(action: Action, setting: Setting) -> ActionOutcome:
         return _outcome(action, ActionStatus.SKIPPED, reason)
     setting.journal.write(action, "clearing", entries=[_entry(operation) for operation in goes])
     result = setting.engine.forget_pending(stack, _named(goes), on_child=recorder(action, setting))
-    setting.journal.write(action, "cleared", lock_seconds=result.lock_seconds)
+    serial = serial_now(stack, setting)
+    setting.journal.write(action, "cleared", lock_seconds=result.lock_seconds, stack=stack, serial=serial)
     held = f"the lock of {stack} was held for {result.lock_seconds:.1f} s"
     return _outcome(action, ActionStatus.DONE, f"{len(result.operations)} pending operation(s) cleared; {held}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.apply.setting import Setting, known_ids
+from reconciler.apply.setting import Setting, known_ids, serial_now
 from reconciler.model.inventory import Presence
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
 from reconciler.model.resources import Ref
@@ -29,7 +29,7 @@ def refresh(action: Action, setting: Setting) -> ActionOutcome:
     if forgets and not any(urn in state.by_urn for urn in action.urns):
         return _outcome(action, ActionStatus.DONE, "the state holds none of it any more")
     resumed = setting.journal.details(action, "refreshing") is not None
-    if not resumed and not _same_serial(action, state):
+    if not resumed and not _same_serial(action, state) and not setting.journal.wrote(stack, state.serial):
         return _outcome(action, ActionStatus.SKIPPED, f"the state of {stack} changed since the plan was made")
     if state.pending:
         return _outcome(action, ActionStatus.SKIPPED, f"{stack} has pending operations, which are settled first")
@@ -60,7 +60,9 @@ def _run(action: Action, setting: Setting, *, urns: tuple[str, ...], proved: Map
 
     setting.journal.write(action, "refreshing", urns=list(urns))
     result = setting.engine.refresh(stack, urns, proved_absent=proved, on_child=on_child)
-    setting.journal.write(action, "refreshed", lock_seconds=result.lock_seconds)
+    setting.journal.write(
+        action, "refreshed", lock_seconds=result.lock_seconds, stack=stack, serial=serial_now(stack, setting)
+    )
     verb = "forgotten" if proved else "taken in"
     held = f"the lock of {stack} was held for {result.lock_seconds:.1f} s"
     if result.failed:

@@ -11,10 +11,12 @@ from reconciler.apply.adopting import adopt
 from reconciler.apply.clearing import clear
 from reconciler.apply.deciding import Skip, decide
 from reconciler.apply.driving import drive
+from reconciler.apply.effects import effects_of
 from reconciler.apply.journal import Journal, no_checkpoint
 from reconciler.apply.lease import held_lease
 from reconciler.apply.refreshing import refresh
 from reconciler.apply.setting import DELETION_PATIENCE_SECONDS, Setting
+from reconciler.apply.staleness import Doors, refuse_changed_subjects
 from reconciler.apply.tagging import write_tags
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import AuthenticationError, InternalError, NotLeaderError, ReconcilerError
@@ -24,7 +26,7 @@ from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import Cost, total
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus, Mode, Plan, RunOutcome
 from reconciler.model.scope import Scope
-from reconciler.model.warrant import Deletion
+from reconciler.model.warrant import Deletion, DeletionStage
 from reconciler.plan import canonical, digest, load
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
@@ -55,16 +57,30 @@ class Applier:
     patience_seconds: float = DELETION_PATIENCE_SECONDS
     heartbeat: bool = True
 
-    def apply(self, plan: Plan) -> RunOutcome:
-        """Raises RefusedError (6), NotLeaderError (75), AuthenticationError (3); everything else is an outcome."""
+    def apply(self, plan: Plan, *, from_file: bool = False) -> RunOutcome:
+        """Raises RefusedError (6), NotLeaderError (75), AuthenticationError (3); everything else is an outcome.
+
+        A plan `from_file` is as old as its review: a subject that changed since refuses it as a whole.
+        """
         text, mark = canonical(plan), digest(plan)
         with held_lease(self.store, name=self._lease_name(), holder=self.holder, heartbeat=self.heartbeat) as lease:
             now = self.clock.now_ms()
-            admit(plan, digest=mark, scope=self.scope, store=self.store, engine=self.engine, now_ms=now)
+            effects, earlier = effects_of(self.store, mark), self._runs_of(mark)
+            admit(
+                plan,
+                digest=mark,
+                scope=self.scope,
+                store=self.store,
+                engine=self.engine,
+                now_ms=now,
+                effects=effects,
+            )
+            if from_file:
+                refuse_changed_subjects(plan, doors=self._doors(), effects=effects)
             run_id = self.ids.new()
             self.store.begin_run(run_id=run_id, plan=plan, digest=mark, canonical=text, lease=lease)
             self.checkpoint("run.begun")
-            return self._run(plan, run_id=run_id, lease=lease)
+            return self._run(plan, run_id=run_id, lease=lease, earlier=earlier)
 
     def resume(self) -> RunOutcome | None:
         """Go on with the run that was killed, or with deletions that are decided and not finished; None: neither."""
@@ -73,12 +89,19 @@ class Applier:
             return None
         with held_lease(self.store, name=self._lease_name(), holder=self.holder, heartbeat=self.heartbeat) as lease:
             if row is not None:
-                return self._run(load(row.plan_json), run_id=row.run_id, lease=lease, resumed=True)
+                earlier = tuple(run_id for run_id in self._runs_of(row.plan_digest) if run_id != row.run_id)
+                return self._run(load(row.plan_json), run_id=row.run_id, lease=lease, resumed=True, earlier=earlier)
             plan, run_id = self._empty_plan(), self.ids.new()
             mark, text = digest(plan), canonical(plan)
             self.store.register_plan(plan, digest=mark, canonical=text)
             self.store.begin_run(run_id=run_id, plan=plan, digest=mark, canonical=text, lease=lease)
             return self._run(plan, run_id=run_id, lease=lease)
+
+    def _runs_of(self, digest: str) -> tuple[str, ...]:
+        return tuple(run.run_id for run in self.store.runs_of(digest))
+
+    def _doors(self) -> Doors:
+        return Doors(cloud=self.cloud, engine=self.engine, executor=self.executor, patterns=self.scope.stacks)
 
     def _empty_plan(self) -> Plan:
         """What a run needs that has nothing to do but to finish what earlier runs decided."""
@@ -109,8 +132,10 @@ class Applier:
     def _lease_name(self) -> str:
         return f"apply:{self.scope.uuid}"
 
-    def _run(self, plan: Plan, *, run_id: str, lease: Lease, resumed: bool = False) -> RunOutcome:
-        journal = Journal(store=self.store, run_id=run_id, checkpoint=self.checkpoint)
+    def _run(
+        self, plan: Plan, *, run_id: str, lease: Lease, resumed: bool = False, earlier: tuple[str, ...] = ()
+    ) -> RunOutcome:
+        journal = Journal(store=self.store, run_id=run_id, checkpoint=self.checkpoint, earlier=earlier)
         setting = Setting(
             scope=self.scope,
             cloud=self.cloud,
@@ -217,6 +242,7 @@ def apply_plan(
     executor: Executor,
     holder: str,
     stopped: Callable[[], bool] = _never,
+    from_file: bool = False,
 ) -> RunOutcome:
     """Carry out a registered plan. See `Applier.apply` for what it raises."""
     return Applier(
@@ -229,7 +255,7 @@ def apply_plan(
         executor=executor,
         holder=holder,
         stopped=stopped,
-    ).apply(plan)
+    ).apply(plan, from_file=from_file)
 
 
 def resume(
@@ -262,12 +288,24 @@ def _finalised_earlier(action: Action, setting: Setting) -> ActionOutcome | None
     """This run decided it and a transaction closed it, and the process died before it said so."""
     details = setting.journal.details(action, "absent")
     if details is None:
-        return None
+        return _finalised_in_another_run(action, setting)
     gone = tuple(ref for ref in action.refs if str(ref) in details["refs"])
     if not gone:
         return ActionOutcome(action=action, status=ActionStatus.SKIPPED, text="everything was spared")
     text = f"{len(gone)} proved gone"
     return ActionOutcome(action=action, status=ActionStatus.DONE, text=text, refs_gone=gone, saves=action.cost)
+
+
+def _finalised_in_another_run(action: Action, setting: Setting) -> ActionOutcome | None:
+    """An earlier run of this plan decided it, and whoever went on with open deletions closed it."""
+    decided = setting.journal.details_earlier(action, "decided")
+    deletion = setting.store.deletion_of(decided["deletion_id"]) if decided is not None else None
+    if deletion is None or deletion.stage is not DeletionStage.FINALIZED:
+        return None
+    gone = tuple(ref for ref in deletion.refs if ref not in deletion.struck)
+    status = ActionStatus.DONE if gone else ActionStatus.SKIPPED
+    text = f"{len(gone)} proved gone in an earlier run" if gone else "everything was spared"
+    return ActionOutcome(action=action, status=status, text=text, refs_gone=gone, struck=deletion.struck)
 
 
 def _action_of(deletion: Deletion) -> Action:

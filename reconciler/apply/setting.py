@@ -8,6 +8,7 @@ from typing import Final
 
 from reconciler.apply.journal import Journal
 from reconciler.kernel.clock import Clock
+from reconciler.kernel.errors import EngineError
 from reconciler.kernel.executor import Executor
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.scope import Scope
@@ -50,6 +51,14 @@ def known_ids(states: Mapping[str, StackState]) -> dict[Kind, set[str]]:
         for ref in state.by_ref:
             known.setdefault(ref.kind, set()).add(ref.id)
     return known
+
+
+def serial_now(stack: str, setting: Setting) -> str | None:
+    """What a state is after our own write, for the journal: the plan's next action on it is not stale by this one."""
+    try:
+        return setting.engine.read(stack).serial
+    except EngineError:
+        return None  # then the next one is; nothing is lost but time
 
 
 def holder_of(states: Mapping[str, StackState], refs: tuple[Ref, ...]) -> str | None:

@@ -27,10 +27,10 @@ from reconciler.model.plan import ActionStatus, Plan, RunOutcome
 from reconciler.model.scope import Scope
 from reconciler.model.world import Sweep
 from reconciler.plan import build_plan, canonical, digest, load
+from reconciler.plan.approval import over_limit, uncovered
 from reconciler.ports.store import Store
 
 _PROBE_SECONDS: Final = 30.0  # how long the lease is held that only asks whether somebody else is at it
-_RAISE_HINT: Final = "Nothing was touched. Check that the findings are true; then raise the limit in reconciler.toml."
 
 
 def apply_scopes(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out) -> int:
@@ -42,9 +42,9 @@ def apply_scopes(runtime: Runtime, request: Request, *, names: Sequence[str], ou
 
 
 def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out, results: Results) -> Iterator[int]:
-    store = open_store(runtime)
+    store = writable_store(runtime)
     plan = load(request.plan_text) if request.plan_text is not None else None
-    scopes = runtime.scopes(names) if plan is None else (_scope_of(plan, runtime),)
+    scopes = runtime.scopes(names) if plan is None else (scope_of(plan, runtime),)
     for scope in scopes:
         session = Session(runtime=runtime, request=request, scope=scope, store=store, out=out, results=results)
         try:
@@ -56,8 +56,8 @@ def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out,
             yield results.failed(failure(scope.name, InternalError(f"unexpected {type(error).__name__}")))
 
 
-def open_store(runtime: Runtime) -> Store:
-    """The database. Raises RefusedError RC0144: without it nothing is changed."""
+def writable_store(runtime: Runtime) -> Store:
+    """The database, or RefusedError RC0144: what is not written down is not done."""
     try:
         return runtime.store()
     except StoreError as error:
@@ -70,7 +70,8 @@ def _no_store(error: StoreError) -> RefusedError:
     )
 
 
-def _scope_of(plan: Plan, runtime: Runtime) -> Scope:
+def scope_of(plan: Plan, runtime: Runtime) -> Scope:
+    """The scope of a plan, as this configuration declares it. Raises RefusedError RC0145."""
     for scope in runtime.scopes(()):
         if scope.uuid == plan.scope:
             return scope
@@ -99,7 +100,8 @@ def _dry_run(session: Session, plan: Plan | None) -> int:
         session.out.warn("an earlier run is not finished; without --dry-run it would be finished first")
     if plan is not None:
         session.show(plan)
-        return EXIT_REFUSED if plan.blocked else EXIT_OK
+        mark = digest(plan)
+        return EXIT_REFUSED if uncovered(plan, session.store.approvals(mark), digest=mark) else EXIT_OK
     sweep, fresh = _plan(session)
     session.show(fresh)
     return worst_exit(sweep.exit_status, EXIT_REFUSED if fresh.blocked else EXIT_OK)
@@ -143,7 +145,7 @@ def _one_plan(session: Session, plan: Plan) -> int:
     session.show(plan)
     if not plan.actions:
         return EXIT_OK
-    return _run(session, plan)
+    return _run(session, plan, from_file=True)
 
 
 def _fresh(session: Session) -> int:
@@ -159,8 +161,7 @@ def _fresh(session: Session) -> int:
 def carry_out(session: Session, plan: Plan) -> int:
     """Ask, register and run a plan that was made and shown just now."""
     if plan.blocked:
-        names = ", ".join(f"{rail.name} ({rail.value:g} > {rail.limit:g})" for rail in plan.blocked)
-        raise RefusedError(f"over a limit: {names}", code="RC0607", hint=_RAISE_HINT)
+        raise over_limit(plan.blocked)
     if session.request.ask:
         session.out.confirm(f"Apply {len(plan.actions)} action(s) to scope {plan.scope_name}?")
     session.store.register_plan(plan, digest=digest(plan), canonical=canonical(plan))
@@ -194,9 +195,9 @@ def sweep_of(session: Session) -> Sweep:
     return sweep
 
 
-def _run(session: Session, plan: Plan) -> int:
+def _run(session: Session, plan: Plan, *, from_file: bool = False) -> int:
     with patient_stop(session.out.warn) as stop:
-        outcome = apply_plan(plan=plan, **session.doors(), stopped=stop)
+        outcome = apply_plan(plan=plan, **session.doors(), stopped=stop, from_file=from_file)
     status = run_exit(outcome, stop)
     if session.request.message:
         details = {"message": session.request.message, "holder": holder()}

@@ -17,10 +17,11 @@ from reconciler.kernel.ids import Ids
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.money import total
 from reconciler.model.plan import Action, Condition, Mode, Plan
-from reconciler.model.resources import Kind
+from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
 from reconciler.plan import pending
 from reconciler.plan.canonical import action_id
+from reconciler.plan.fingerprint import ENTRY, UNCHANGED, of_entry, of_resource
 from reconciler.plan.rails import check_rails
 
 # Pending operations that are no creates are cleared before an adoption, which would lose them, and creates after it:
@@ -98,7 +99,7 @@ def _actions(world: World, findings: Iterable[Finding]) -> Iterator[Action]:
             case ActionKind.TAG:
                 yield _tag(index, finding)
             case ActionKind.DESTROY:
-                yield _destroy(finding)
+                yield _destroy(index, finding)
             case ActionKind.ADOPT:
                 yield _named(pending.adopt(finding))
             case ActionKind.CLEAR:
@@ -108,7 +109,7 @@ def _actions(world: World, findings: Iterable[Finding]) -> Iterator[Action]:
     yield from map(_named, pending.clear(world, clears))
     for stack, kind in sorted(refreshes):
         # Sorted, so that an action is the same whatever order its findings came in.
-        yield _refresh(world, stack, sorted(refreshes[stack, kind], key=lambda finding: finding.id))
+        yield _refresh(world, index, stack, sorted(refreshes[stack, kind], key=lambda finding: finding.id))
 
 
 def _named(action: Action) -> Action:
@@ -131,19 +132,40 @@ def _tag(index: Index, finding: Finding) -> Action:
             urns=(),
             tags_before=before,
             tags_after=finding.tags_after or (),
-            conditions=(Condition(kind="tags", subject=str(ref), value=json.dumps(before)),),
+            conditions=(
+                Condition(kind="tags", subject=str(ref), value=json.dumps(before)),
+                *_unchanged(index, (ref,)),
+            ),
             reason=finding.reason,
             rule=finding.rule,
         )
     )
 
 
-def _refresh(world: World, stack: str, group: list[Finding]) -> Action:
+def _unchanged(index: Index, refs: Iterable[Ref]) -> Iterator[Condition]:
+    """What each subject is now; what no listing shows has no fingerprint, and is looked at live alone."""
+    for ref in refs:
+        found = index.get(ref)
+        if found is not None:
+            yield Condition(kind=UNCHANGED, subject=str(ref), value=of_resource(found))
+
+
+def _entries(world: World, stack: str, urns: Iterable[str]) -> Iterator[Condition]:
+    entries = world.states[stack].by_urn
+    for urn in urns:
+        if urn in entries:
+            yield Condition(kind=ENTRY, subject=urn, value=of_entry(entries[urn]))
+
+
+def _refresh(world: World, index: Index, stack: str, group: list[Finding]) -> Action:
     urns = tuple(sorted({subject.urn for finding in group for subject in finding.subjects[:1] if subject.urn}))
     gone = group[0].kind is FindingKind.MISSING
     conditions = [Condition(kind="serial", subject=stack, value=world.states[stack].serial)]
     if gone:
         conditions += [Condition(kind="absent", subject=str(ref)) for finding in group for ref in finding.refs[:1]]
+    else:
+        conditions += _unchanged(index, sorted({ref for finding in group for ref in finding.refs[:1]}))
+    conditions += _entries(world, stack, urns)
     return _named(
         Action(
             id="",
@@ -161,11 +183,12 @@ def _refresh(world: World, stack: str, group: list[Finding]) -> Action:
     )
 
 
-def _destroy(finding: Finding) -> Action:
+def _destroy(index: Index, finding: Finding) -> Action:
     target = finding.refs[0]
     conditions = [Condition(kind="unowned", subject=str(target))]
     if target.kind is not Kind.SERVER:
         conditions.append(Condition(kind="unattached", subject=str(target)))
+    conditions += _unchanged(index, finding.refs)
     return _named(
         Action(
             id="",

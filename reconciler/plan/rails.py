@@ -102,9 +102,9 @@ def _amounts(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
             )
     cost = total(tuple(action.cost for action in destroys))
     yield _check("eur-month", limit=rail.eur_month, value=cost.month, text="EUR a month of what is destroyed")
-    unpriced = cost.unpriced
-    if unpriced:
-        yield _check("unpriced", limit=rail.count, value=unpriced, text="subjects without a known price")
+    if cost.unpriced:
+        # No known price is no price of zero: the limit in EUR says nothing about these, so a person does.
+        yield _check("unpriced", limit=0, value=cost.unpriced, text="subjects without a known price")
 
 
 def _rate(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from reconciler.model.approval import Approval
 from reconciler.model.memory import Memory, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
@@ -48,6 +49,17 @@ class RunRow:
     finished_ms: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRow:
+    """A plan as it was registered. `canonical` is the text of the plan file."""
+
+    plan_id: str
+    scope: str
+    digest: str
+    canonical: str
+    registered_ms: int
+
+
 class Store(Protocol):
     # -- memory of sweeps
     def memory(self, scope: str) -> Memory: ...
@@ -70,6 +82,22 @@ class Store(Protocol):
 
     def plan_status(self, digest: str) -> str | None:
         """`registered`, `applied`, `partly-applied`; None for a digest that was never registered here."""
+        ...
+
+    def plans_named(self, prefix: str) -> tuple[PlanRow, ...]:
+        """Plans whose digest begins with these hex digits, oldest first; at most three, which is one too many."""
+        ...
+
+    def runs_of(self, digest: str) -> tuple[RunRow, ...]:
+        """Every run of a plan, oldest first."""
+        ...
+
+    def approve(self, approval: Approval) -> None:
+        """Raises RefusedError RC0605 (not registered), RC0606 (applied), both read under the scope's lock."""
+        ...
+
+    def approvals(self, digest: str) -> tuple[Approval, ...]:
+        """Oldest first."""
         ...
 
     def begin_run(self, *, run_id: str, plan: Plan, digest: str, canonical: str, lease: Lease) -> None:

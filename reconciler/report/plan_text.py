@@ -6,6 +6,7 @@ from typing import Final
 
 from reconciler.model.finding import ActionKind
 from reconciler.model.plan import Action, Plan, RailCheck
+from reconciler.plan.fingerprint import ENTRY, UNCHANGED
 from reconciler.report import phrases
 from reconciler.report.layout import BLANK, Block, Span, Table, line
 
@@ -64,9 +65,22 @@ def _action(number: int, action: Action, *, full: bool) -> list[Block]:
         blocks += [line(Span(f"urn {urn}", "dim"), indent=3) for urn in action.urns]
     if action.kind is ActionKind.TAG:
         blocks += _tags(action)
+    return blocks + _conditions(action)
+
+
+def _conditions(action: Action) -> list[Block]:
+    """One line each, but for fingerprints, which say the same of every subject and mean nothing to a reader."""
+    blocks: list[Block] = []
     for condition in action.conditions:
+        if condition.kind in (ENTRY, UNCHANGED):
+            continue
         value = f" = {', '.join(condition.value.splitlines())}" if condition.value else ""
         blocks.append(line(Span(f"only if {condition.kind}: {condition.subject}{value}", "dim"), indent=3))
+    for kind, noun in ((UNCHANGED, "resource"), (ENTRY, "state entry")):
+        number = sum(condition.kind == kind for condition in action.conditions)
+        if number:
+            what = phrases.count(number, noun) if number == 1 or kind == UNCHANGED else f"{number} state entries"
+            blocks.append(line(Span(f"only if unchanged since: {what}", "dim"), indent=3))
     return blocks
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import RefusedError, StoreError
 from reconciler.model.plan import Plan
-from reconciler.ports.store import Lease, RunRow
+from reconciler.ports.store import Lease, PlanRow, RunRow
 from reconciler.store.leases import fence
 from reconciler.store.locks import lock_scope, locked
 from reconciler.store.tables import plans, runs
@@ -36,7 +36,7 @@ class Plans:
 
         def work(connection: Connection) -> str | None:
             plan_id = connection.execute(statement).scalar_one_or_none()
-            return None if plan_id is None else _status(connection, plan_id)
+            return None if plan_id is None else status_of(connection, plan_id)
 
         return self._database.read("plan_status", work)
 
@@ -47,7 +47,7 @@ class Plans:
             lock_scope(connection, plan.scope, now_ms=self._clock.now_ms())
             fence(connection, lease)
             self._register(connection, plan, digest, canonical)
-            if _status(connection, plan.id) == "applied":
+            if status_of(connection, plan.id) == "applied":
                 raise RefusedError(
                     f"the plan {plan.id} was applied already", code="RC0220", hint="Make a new one: `reconciler plan`."
                 )
@@ -62,6 +62,31 @@ class Plans:
             connection.execute(insert(runs).values(**row, status="running", started_ms=now))
 
         self._database.write("begin_run", work)
+
+    def named(self, prefix: str) -> tuple[PlanRow, ...]:
+        """By the first digits of the digest; three at most, since more than one is no name."""
+        named = plans.c.digest.startswith(prefix, autoescape=True)
+        statement = select(plans).where(named).order_by(plans.c.registered_ms, plans.c.id).limit(3)
+        rows = self._database.read("plans_named", lambda c: c.execute(statement).all())
+        return tuple(
+            PlanRow(
+                plan_id=row.id,
+                scope=row.scope_id,
+                digest=row.digest,
+                canonical=row.canonical,
+                registered_ms=row.registered_ms,
+            )
+            for row in rows
+        )
+
+    def runs_of(self, digest: str) -> tuple[RunRow, ...]:
+        statement = (
+            select(runs, plans.c.digest, plans.c.canonical)
+            .join(plans, plans.c.id == runs.c.plan_id)
+            .where(plans.c.digest == digest)
+            .order_by(runs.c.started_ms, runs.c.id)
+        )
+        return tuple(map(_run, self._database.read("runs_of", lambda c: c.execute(statement).all())))
 
     def unfinished(self, scope: str) -> RunRow | None:
         """The newest run of the scope that is running or interrupted."""
@@ -114,7 +139,8 @@ def unknown_run(run_id: str) -> StoreError:
     return StoreError(f"there is no run {run_id}", code="RC0219")
 
 
-def _status(connection: Connection, plan_id: str) -> str:
+def status_of(connection: Connection, plan_id: str) -> str:
+    """`registered`, `applied` or `partly-applied`, of a plan that is registered."""
     found = set(connection.execute(select(runs.c.status).where(runs.c.plan_id == plan_id)).scalars())
     return "applied" if "done" in found else "partly-applied" if found else "registered"
 

@@ -11,12 +11,14 @@ from typing import Any
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import StoreError
 from reconciler.kernel.ids import Ids
+from reconciler.model.approval import Approval
 from reconciler.model.memory import Memory, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, Warrant
-from reconciler.ports.store import JournalEntry, Lease, RunRow
+from reconciler.ports.store import JournalEntry, Lease, PlanRow, RunRow
 from reconciler.store import deletion_rows, urls
+from reconciler.store.approvals import Approvals
 from reconciler.store.claims import Request
 from reconciler.store.deletions import Deletions
 from reconciler.store.engine import make_engine
@@ -67,6 +69,7 @@ class SqlStore:
         self.database, self._clock, self._ids = database, clock, ids
         self._leases = Leases(database, clock=clock)
         self._plans = Plans(database, clock=clock)
+        self._approvals = Approvals(database)
         self._journal = Journal(database, clock=clock)
         self._holds = Holds(database, clock=clock, ids=ids)
         self._deletions = Deletions(database, clock=clock, ids=ids)
@@ -100,6 +103,18 @@ class SqlStore:
 
     def plan_status(self, digest: str) -> str | None:
         return self._plans.status(digest)
+
+    def plans_named(self, prefix: str) -> tuple[PlanRow, ...]:
+        return self._plans.named(prefix)
+
+    def runs_of(self, digest: str) -> tuple[RunRow, ...]:
+        return self._plans.runs_of(digest)
+
+    def approve(self, approval: Approval) -> None:
+        self._approvals.add(approval)
+
+    def approvals(self, digest: str) -> tuple[Approval, ...]:
+        return self._approvals.of(digest)
 
     def begin_run(self, *, run_id: str, plan: Plan, digest: str, canonical: str, lease: Lease) -> None:
         self._plans.begin_run(run_id, plan, digest=digest, canonical=canonical, lease=lease)

@@ -271,6 +271,24 @@ journal: Final = Table(
     Column("details", _json(), nullable=False),
 )
 
+# The key is the digest, so that the database itself binds an approval to one text and to no other.
+approvals: Final = Table(
+    "approvals",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _scope(),
+    Column("digest", Text, ForeignKey("plans.digest", ondelete="RESTRICT"), nullable=False),
+    _id("approver"),
+    _id("host"),
+    _id("ci_job", nullable=True),
+    _id("reason"),
+    Column("rails", _json(), nullable=False),
+    _ms("approved_ms"),
+    CheckConstraint("approver <> ''", name="approver"),
+    CheckConstraint("reason <> ''", name="reason"),
+    Index(None, "digest"),
+)
+
 # The one eligibility rule, for discovery (memory.py) and for the decision (resources.py): live, and nobody holds it.
 # A view is no part of `metadata`, so that comparing schemas never takes it for a table.
 ORPHAN_VIEW_SQL: Final = (

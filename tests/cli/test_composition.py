@@ -79,7 +79,7 @@ def test_a_sqlite_database_is_made_on_first_use_and_not_before(folder: Path) -> 
     assert runtime.schema() is None
     assert not (folder / "x.db").exists()
     runtime.store()
-    assert "has schema 0001" in (runtime.schema() or "")
+    assert "has schema 0002" in (runtime.schema() or "")
     runtime.close()
 
 

@@ -95,10 +95,10 @@ def test_the_database_is_made_named_and_checked(capsys: pytest.CaptureFixture[st
         status = main(argv)
         return status, capsys.readouterr().out
 
-    assert said("db", "current")[1].endswith("schema none, known 0001\n")
-    assert "schema none -> 0001" in said("db", "upgrade")[1]
+    assert said("db", "current")[1].endswith("schema none, known 0002\n")
+    assert "schema none -> 0002" in said("db", "upgrade")[1]
     assert "nothing to do" in said("db", "upgrade")[1]
-    assert json.loads(said("db", "current", "-j")[1])["found"] == "0001"
+    assert json.loads(said("db", "current", "-j")[1])["found"] == "0002"
     status, text = said("db", "check")
     assert (status, "FAIL" in text) == (0, False)
     assert all(one["ok"] for one in json.loads(said("db", "check", "-j")[1]))

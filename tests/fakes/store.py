@@ -9,11 +9,12 @@ from typing import Any
 
 from reconciler.kernel.clock import Clock, VirtualClock
 from reconciler.kernel.errors import NotLeaderError, RefusedError, StoreError
+from reconciler.model.approval import Approval
 from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, DeletionStage, Warrant
-from reconciler.ports.store import JournalEntry, Lease, RunRow
+from reconciler.ports.store import JournalEntry, Lease, PlanRow, RunRow
 
 
 @dataclass
@@ -32,6 +33,8 @@ class FakeStore:
     episodes: dict[str, Episode] = field(default_factory=dict)
     sweeps: list[SweepRecord] = field(default_factory=list)
     plans: dict[str, str] = field(default_factory=dict)
+    plan_rows: dict[str, PlanRow] = field(default_factory=dict)
+    approved: list[Approval] = field(default_factory=list)
     runs: dict[str, RunRow] = field(default_factory=dict)
     entries: list[JournalEntry] = field(default_factory=list)
     deletions: dict[str, Deletion] = field(default_factory=dict)
@@ -97,10 +100,33 @@ class FakeStore:
     def register_plan(self, plan: Plan, *, digest: str, canonical: str) -> None:
         self._write()
         self.plans.setdefault(digest, "registered")
+        self.plan_rows[digest] = PlanRow(
+            plan_id=plan.id,
+            scope=plan.scope,
+            digest=digest,
+            canonical=canonical,
+            registered_ms=self.clock.now_ms(),
+        )
 
     def plan_status(self, digest: str) -> str | None:
         self._read()
         return self.plans.get(digest)
+
+    def plans_named(self, prefix: str) -> tuple[PlanRow, ...]:
+        self._read()
+        return tuple(row for digest, row in self.plan_rows.items() if digest.startswith(prefix))[:3]
+
+    def runs_of(self, digest: str) -> tuple[RunRow, ...]:
+        self._read()
+        return tuple(run for run in self.runs.values() if run.plan_digest == digest)
+
+    def approve(self, approval: Approval) -> None:
+        self._write()
+        self.approved.append(approval)
+
+    def approvals(self, digest: str) -> tuple[Approval, ...]:
+        self._read()
+        return tuple(approval for approval in self.approved if approval.digest == digest)
 
     def begin_run(self, *, run_id: str, plan: Plan, digest: str, canonical: str, lease: Lease) -> None:
         self._write()

@@ -118,25 +118,27 @@ def test_what_changed_is_never_licensed_to_be_forgotten() -> None:
     """The two refreshes stay apart: the gate lets the engine drop only what an action proves absent."""
     plan = plan_of(everything())
     taken_in = [action for action in plan.actions if action.finding_kind is FindingKind.CHANGED]
-    assert [[one.kind for one in action.conditions] for action in taken_in] == [["serial"]]
+    assert [[one.kind for one in action.conditions] for action in taken_in] == [["serial", "unchanged", "entry"]]
 
 
 def test_tags_are_written_under_the_condition_that_they_are_as_they_were_seen() -> None:
     action = plan_of(everything()).actions[0]
     assert (action.tags_before, action.tags_after) == ((), owner_tags(1))
-    assert [one.kind for one in action.conditions] == ["tags"]
+    assert [one.kind for one in action.conditions] == ["tags", "unchanged"]
     assert json.loads(action.conditions[0].value) == []
 
 
 def test_a_deletion_names_its_target_first_and_everything_that_goes_with_it() -> None:
     action = next(one for one in plan_of(everything()).actions if one.kind is ActionKind.DESTROY)
     assert action.refs == (LEFT.server.ref, LEFT.root.ref)
-    assert [one.kind for one in action.conditions] == ["unowned"]
+    assert [one.kind for one in action.conditions] == ["unowned", "unchanged", "unchanged"]
 
 
 def test_what_hangs_on_nothing_is_deleted_under_the_condition_that_it_still_does() -> None:
     actions = [one for one in plan_of(everything()).actions if one.refs[0] in (FREE.ref, ADDRESS.ref)]
-    assert [[one.kind for one in action.conditions] for action in actions] == [["unowned", "unattached"]] * 2
+    assert [[one.kind for one in action.conditions] for action in actions] == [
+        ["unowned", "unattached", "unchanged"]
+    ] * 2
 
 
 def test_a_plan_saves_what_its_deletions_cost_and_nothing_else() -> None:

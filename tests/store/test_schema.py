@@ -140,7 +140,7 @@ def test_a_database_in_use_passes_every_check(place: Place) -> None:
     lines = check(place.url)
     assert all(line.ok for line in lines)
     assert {"schema version", "tables", "view", "foreign keys", "references", "protocol"} <= {x.name for x in lines}
-    assert str(lines[0]).startswith("ok   schema version: 0001 in ")
+    assert str(lines[0]).startswith("ok   schema version: 0002 in ")
 
 
 def test_check_writes_nothing(place: Place) -> None:

@@ -56,7 +56,7 @@ def command(
         raise RefusedError("nobody is there to say yes", code="RC0142", hint="Give -y, or look first: --dry-run.")
     from reconciler.cli.adopting import Wish, adopt
     from reconciler.cli.apply_session import Request, Results, Session
-    from reconciler.cli.applying import open_store
+    from reconciler.cli.applying import writable_store
     from reconciler.cli.composition import open_runtime
     from reconciler.model.plan import Mode
 
@@ -74,7 +74,7 @@ def command(
         runtime=runtime,
         request=request,
         scope=_scope(runtime, name),
-        store=open_store(runtime),
+        store=writable_store(runtime),
         out=out,
         results=results,
     )

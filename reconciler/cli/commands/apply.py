@@ -61,11 +61,12 @@ def command(
     from reconciler.cli.apply_session import Request
     from reconciler.cli.applying import apply_scopes
     from reconciler.cli.composition import open_runtime
+    from reconciler.cli.plan_files import read_plan_file
     from reconciler.model.plan import Mode
 
     runtime = open_runtime(options)
     request = Request(
-        plan_text=_read(plan_file) if plan_file is not None else None,
+        plan_text=read_plan_file(plan_file) if plan_file is not None else None,
         mode=Mode(mode),
         ask=not yes and plan_file is None,
         dry_run=dry_run,
@@ -73,15 +74,3 @@ def command(
         targets=targets_of(chosen, as_json=as_json, default=runtime.settings.output.format),
     )
     return apply_scopes(runtime, request, names=names, out=out)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise RefusedError(
-            f"the plan file {str(path)!r} cannot be read: {reason}",
-            code="RC0143",
-            hint="`reconciler plan --out FILE` writes one.",
-        ) from None

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from reconciler.cli.commands import plan_approve, plan_diff, plan_show
 from reconciler.cli.output import FORMATS, Out, Target, TargetType, targets_of
 from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_REFUSED, StoreError, UsageError, worst_exit
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from reconciler.model.plan import Plan
 
 
-@click.command("plan")
+@click.group("plan", invoke_without_command=True)
 @click.option("--scope", "names", multiple=True, metavar="NAME", help="Plan for this scope only; repeatable.")
 @click.option(
     "--mode",
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 @click.option("--out", "path", type=click.Path(path_type=Path), metavar="FILE", help="Keep the plan for `apply FILE`.")
 @click.option("-o", "--output", "chosen", multiple=True, type=TargetType(FORMATS), help="console or json.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="The same as -o json.")
-@click.pass_obj
+@click.pass_context
 def command(
-    options: Globals,
+    context: click.Context,
     names: tuple[str, ...],
     mode: str,
     path: Path | None,
@@ -46,8 +48,12 @@ def command(
     """Show the repair, its conditions and limits, and keep it for `apply`.
 
     Ends as `drift` does, and with 6 when a limit forbids the plan as a whole, with 7 when it could not be registered
-    and so cannot be applied.
+    and so cannot be applied. The commands below are about plans that were made before.
     """
+    options: Globals = context.obj
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return EXIT_OK
     from reconciler.cli.composition import open_runtime
     from reconciler.cli.sweeping import open_memories, sweep_scopes
     from reconciler.model.plan import Mode
@@ -70,6 +76,19 @@ def command(
             statuses.append(EXIT_REFUSED if plan.blocked else EXIT_OK)
             write_plan(plan, targets, path=path, now_ms=runtime.clock.now_ms(), out=out)
     return worst_exit(*statuses)
+
+
+def _refuse_options(context: click.Context) -> None:
+    """An option of `plan` before the name of a subcommand would do nothing, and look as if it did."""
+    given = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name is not None
+        and parameter.expose_value
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"{given[0]} means nothing to `plan {context.invoked_subcommand}`", ctx=context)
 
 
 def _register(plan: Plan, memories: Memories, *, out: Out) -> int:
@@ -102,3 +121,7 @@ def write_plan(plan: Plan, targets: Sequence[Target], *, path: Path | None, now_
     if path is not None:
         out.text(canonical(plan), path=path)
         out.progress(f"plan written to {path}; `reconciler apply {path}` carries it out")
+
+
+for _command in (plan_show.command, plan_diff.command, plan_approve.command):
+    command.add_command(_command)
