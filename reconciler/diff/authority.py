@@ -11,7 +11,7 @@ Everything here is made once for each of up to some 100,000 entries, so it is pl
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -31,8 +31,11 @@ class Entry(NamedTuple):
     kind: Kind
     zone: str
     id: str
-    tags: tuple[str, ...]  # as declared: the inputs'
-    owned: bool  # with the exact owner tags of this scope among them
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """As declared: the inputs'."""
+        return declared_tags(self.resource)
 
     @property
     def ref(self) -> Ref:
@@ -64,6 +67,16 @@ class Part(NamedTuple):
     server_id: str
 
 
+@dataclass(slots=True)
+class _Read:
+    """One pass over the second read."""
+
+    held: dict[str, tuple[str, StateResource]] = field(default_factory=dict)
+    servers: list[tuple[Entry, tuple[str, ...]]] = field(default_factory=list)  # with their declared tags
+    others: list[Entry] = field(default_factory=list)
+    aside: list[Part] = field(default_factory=list)  # servers that are not this scope's to judge
+
+
 @dataclass(frozen=True)
 class Authority:
     """Not slotted, for the cached indexes."""
@@ -73,13 +86,11 @@ class Authority:
     @cached_property
     def held(self) -> Mapping[str, tuple[str, StateResource]]:
         """Provider id -> (stack, entry) that holds it, over both reads, every project, zone and type."""
-        found: dict[str, tuple[str, StateResource]] = {}
-        for name, state in _reads(self.world):
-            table = {one.id.rpartition("/")[2]: (name, one) for one in state.resources if one.id and one.custom}
-            if found or len(table) < sum(1 for one in state.resources if one.id and one.custom):
-                _merge(found, name, state)
-            else:
-                found = table
+        found = self._read.held
+        for name, state in _first_reads(self.world):
+            for resource in state.resources:
+                if resource.id and resource.custom:
+                    _hold(found, resource.id.rpartition("/")[2], (name, resource))
         found.pop("", None)
         return found
 
@@ -93,35 +104,36 @@ class Authority:
 
         Old copies of a replace are left out; Pulumi removes them itself.
         """
-        return tuple(self._entries())
+        return tuple(entry for entry in self.candidates if not self.is_foreign(entry))
 
-    def _entries(self) -> Iterator[Entry]:
-        scope = self.world.scope
-        own = SCOPE_TAG + scope.uuid
-        for name, state in sorted(self.world.states.items()):
-            for resource in state.resources:
-                kind = KIND_OF_TYPE.get(resource.type)
-                if kind is None or not resource.id or not resource.custom or resource.pending_delete:
-                    continue
-                zone, _, id_ = resource.id.rpartition("/")
-                if "/" in zone:
-                    zone = zone.partition("/")[0]  # a NIC's id is zone, server, NIC
-                if not zone or not id_ or not in_scope(resource, kind, zone, scope=scope):
-                    continue
-                tags = declared_tags(resource)
-                if tags and foreign_scope(tags, scope=scope) is not None:
-                    continue
-                yield Entry(name, resource, kind, zone, id_, tags, own in tags and OWNER_TAG in tags)
+    @cached_property
+    def candidates(self) -> tuple[Entry, ...]:
+        """The same, but for entries that are no servers and may carry another scope's owner tag.
+
+        To look at every tag of every entry would double the time that all of this takes, so that is left to those few
+        of which something is to be said.
+        """
+        return (*(entry for entry, _ in self._read.servers), *self._read.others)
+
+    def is_foreign(self, entry: Entry) -> bool:
+        if entry.kind is Kind.SERVER:
+            return False  # those were left out
+        return foreign_scope(entry.tags, scope=self.world.scope) is not None
+
+    @cached_property
+    def owned(self) -> tuple[tuple[Entry, tuple[str, ...]], ...]:
+        """Server entries with the exact owner tags of this scope, and all their declared tags."""
+        own = SCOPE_TAG + self.world.scope.uuid
+        return tuple(pair for pair in self._read.servers if own in pair[1] and OWNER_TAG in pair[1])
 
     @cached_property
     def servers(self) -> Mapping[tuple[str, str], tuple[Entry, ...]]:
         """(fleet, slot) -> the server entries that are declared for it with this scope's owner tags."""
         found: dict[tuple[str, str], tuple[Entry, ...]] = {}
-        for entry in self.entries:
-            if entry.owned and entry.kind is Kind.SERVER:
-                place = _slot_in(entry.tags)
-                if place is not None:
-                    found[place] = (*found[place], entry) if place in found else (entry,)
+        for entry, tags in self.owned:
+            place = _slot_in(tags)
+            if place is not None:
+                found[place] = (*found[place], entry) if place in found else (entry,)
         return {
             place: entries if len(entries) == 1 else tuple(sorted(entries, key=lambda entry: entry.key))
             for place, entries in found.items()
@@ -134,23 +146,51 @@ class Authority:
         looked through again.
         """
         found: dict[str, Part] = {}
-        for name, state in _reads(self.world):
+        for part in self._read.aside:
+            _name_parts(found, part)
+        for entry, _ in self._read.servers:
+            if entry.id not in as_declared:
+                _name_parts(found, Part(Holder(entry.stack, entry.resource), entry.id))
+        for name, state in _first_reads(self.world):
             for resource in state.resources:
                 if resource.id and KIND_OF_TYPE.get(resource.type) is Kind.SERVER:
-                    server_id = resource.id.rpartition("/")[2]
-                    if server_id not in as_declared:
-                        _name_parts(found, Part(Holder(name, resource), server_id))
+                    _name_parts(found, Part(Holder(name, resource), resource.id.rpartition("/")[2]))
         return found
 
+    @cached_property
+    def _read(self) -> _Read:
+        read, scope = _Read(), self.world.scope
+        for name, state in sorted(self.world.states.items()):
+            for resource in state.resources:
+                if not resource.id or not resource.custom:
+                    continue
+                zone, _, id_ = resource.id.rpartition("/")
+                pair = (name, resource)
+                if read.held.setdefault(id_, pair) is not pair:
+                    _hold(read.held, id_, pair)
+                kind = KIND_OF_TYPE.get(resource.type)
+                if kind is None or not id_:
+                    continue
+                if "/" in zone:
+                    zone = zone.partition("/")[0]  # a NIC's id is zone, server, NIC
+                judged = zone and not resource.pending_delete and in_scope(resource, kind, zone, scope=scope)
+                if kind is not Kind.SERVER:
+                    if judged:
+                        read.others.append(Entry(name, resource, kind, zone, id_))
+                    continue
+                tags = declared_tags(resource)
+                if judged and foreign_scope(tags, scope=scope) is None:
+                    read.servers.append((Entry(name, resource, kind, zone, id_), tags))
+                else:
+                    read.aside.append(Part(Holder(name, resource), id_))
+        return read
 
-def _merge(found: dict[str, tuple[str, StateResource]], stack: str, state: StackState) -> None:
+
+def _hold(held: dict[str, tuple[str, StateResource]], id_: str, pair: tuple[str, StateResource]) -> None:
     """Of several that hold one id the first in a fixed order, so that the order of reading is nowhere to be seen."""
-    for one in state.resources:
-        if one.id and one.custom:
-            id_ = one.id.rpartition("/")[2]
-            other = found.get(id_)
-            if other is None or (stack, one.urn) < (other[0], other[1].urn):
-                found[id_] = (stack, one)
+    other = held.get(id_)
+    if other is None or (pair[0], pair[1].urn) < (other[0], other[1].urn):
+        held[id_] = pair
 
 
 def _name_parts(found: dict[str, Part], part: Part) -> None:
@@ -160,13 +200,11 @@ def _name_parts(found: dict[str, Part], part: Part) -> None:
             found[id_] = part
 
 
-def _reads(world: World) -> Iterator[tuple[str, StackState]]:
-    """Both reads of every stack; one that did not move is looked at once, since its serial is over all it holds."""
-    for name in sorted({*world.states, *world.states_before}):
-        before, state = world.states_before.get(name), world.states.get(name)
-        if state is not None:
-            yield name, state
-        if before is not None and (state is None or before.serial != state.serial):
+def _first_reads(world: World) -> Iterator[tuple[str, StackState]]:
+    """First reads of stacks that moved, or went away; of the others the second one says it all: its serial does."""
+    for name, before in sorted(world.states_before.items()):
+        state = world.states.get(name)
+        if state is None or before.serial != state.serial:
             yield name, before
 
 

@@ -78,18 +78,19 @@ class Context:
         servers: list[tuple[Entry, Server]] = []
         differing: list[tuple[Entry, Resource]] = []
         unseen: list[tuple[Entry, Probe]] = []
-        for entry in self.entries:
+        foreign = self.authority.is_foreign
+        for entry in self.authority.candidates:
             if entry.resource.external:
                 continue
             found = index.by_kind[entry.kind].get(entry.id)
             if found is None or found.zone != entry.zone:
                 probe = probed[entry.kind].get(entry.id)
-                if probe is not None:
+                if probe is not None and not foreign(entry):
                     unseen.append((entry, probe))
                 continue
             if isinstance(found, Server):
                 servers.append((entry, found))
-            if not same(entry.resource, found, index=index):
+            if not same(entry.resource, found, index=index) and not foreign(entry):
                 differing.append((entry, found))
         return Join(tuple(servers), tuple(differing), tuple(unseen))
 

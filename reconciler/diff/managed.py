@@ -25,8 +25,7 @@ def managed(context: Context) -> Iterator[Finding]:
     """All findings about state entries and declared slots."""
     for entry, probe in context.join.unseen:
         yield _missing(entry, probe, context)
-    for entry, server in context.join.servers:
-        yield from untagged_children(entry, server, context)
+    yield from untagged_children(context)
     for entry, resource in context.join.differing:
         yield from _differing(entry, resource, context)
     yield from slots(context)

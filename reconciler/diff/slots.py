@@ -9,7 +9,7 @@ from reconciler.diff.context import Context, entry_subject, subject
 from reconciler.diff.ownership import foreign_scope, inline
 from reconciler.model.desired import FLEET_TAG, OWNER_TAG, FleetSpec, tag_value
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Ledger, Subject, Verdict
-from reconciler.model.resources import Server, Volume
+from reconciler.model.resources import Kind, Server, Volume
 
 _OWNER_PREFIX = f"{OWNER_TAG}:"
 
@@ -19,15 +19,25 @@ def slots(context: Context) -> Iterator[Finding]:
     yield from _vacant(context)
 
 
-def untagged_children(entry: Entry, server: Server, context: Context) -> Iterator[Finding]:
-    """Children that the server's create made inline: the provider cannot tag a root volume, so the sweep does."""
-    for slot in server.volumes if entry.owned else ():
-        child = context.index.by_kind[slot.kind].get(slot.id)
-        if child is None or child.tags == entry.tags or child.id in context.held:
+def untagged_children(context: Context) -> Iterator[Finding]:
+    """Children that a server's create made inline: the provider cannot tag a root volume, so the sweep does."""
+    by_kind = context.index.by_kind
+    for entry, declared in context.authority.owned:
+        server = by_kind[Kind.SERVER].get(entry.id)
+        if not isinstance(server, Server) or server.zone != entry.zone or entry.resource.external:
             continue
-        lost = [tag for tag in entry.tags if tag not in child.tags and _is_owner_tag(tag)]
-        if lost and isinstance(child, Volume) and inline(child, server) and _may_be_tagged(child, entry.tags, context):
-            yield _untagged(entry, server, child, lost, context)
+        for slot in server.volumes:
+            child = by_kind[slot.kind].get(slot.id)
+            if child is None or child.tags == declared or child.id in context.held:
+                continue
+            lost = [tag for tag in declared if tag not in child.tags and _is_owner_tag(tag)]
+            if (
+                lost
+                and isinstance(child, Volume)
+                and inline(child, server)
+                and _may_be_tagged(child, declared, context)
+            ):
+                yield _untagged(entry, server, child, lost, context)
 
 
 def _is_owner_tag(tag: str) -> bool:

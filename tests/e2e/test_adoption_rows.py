@@ -43,7 +43,7 @@ def test_a_shape_is_adopted_and_its_near_miss_is_refused(shape: Shape) -> None:
     assert (row.adopted > 0, row.refused) == (True, 1)
 
 
-@pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", programs.PROGRAMS, ids=str)
 def test_a_program_that_knows_nothing_of_us_is_adopted(program: programs.Program) -> None:
     row = programs.run(program)
     assert row.faults == []

@@ -134,6 +134,13 @@ class TestVerdict:
         provider = replace(entry("p"), urn=urn("p", "pulumi:providers:scaleway"), type="pulumi:providers:scaleway")
         assert self.texts(verdict.of_others(state(), state(provider), ours=[])) == []
 
+    def test_a_component_registers_its_outputs_in_every_run(self) -> None:
+        """A killed deploy never came to it."""
+        before = replace(entry("c"), custom=False, id=None, type="my:mod:C")
+        after = replace(before, outputs={"ids": ["a"]})
+        assert self.texts(verdict.of_others(state(before), state(after), ours=[])) == []
+        assert len(self.texts(verdict.of_others(state(before), state(replace(after, parent="p")), ours=[]))) == 1
+
     def test_secrets_are_compared_by_where_they_are(self) -> None:
         one, other = entry("w", inputs={"tags": [SECRET]}), entry("w", inputs={"tags": [SECRET]})
         assert verdict.same_entry(one, other)

@@ -26,6 +26,8 @@ from reconciler.ports.engine import UNKNOWN
 # What a body shows and a plan knows. A value that is not known could be any.
 _TELLING: Final = ("name", "tags", "zone", "region", "type", "sizeInGb", "iops", "serverId", "privateNetworkId")
 _ANY: Final = "*"
+# Each target is an argument of the CLI, and the argument list of a process is bounded.
+_MOST: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,9 @@ def _assign(plan: Plan, targets: Mapping[str, Ref]) -> list[_Run]:
         for index in range(first, len(runs) + 1):
             if index == len(runs):
                 runs.append(_Run())
-            if not any(_confusable(plan.creates[urn], plan.creates[other]) for other in runs[index].targets):
-                runs[index].targets.append(urn)
+            others = runs[index].targets
+            if len(others) < _MOST and not any(_confusable(plan.creates[urn], plan.creates[one]) for one in others):
+                others.append(urn)
                 place[urn] = index
                 break
     return runs

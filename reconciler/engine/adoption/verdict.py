@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from reconciler.engine.adoption.comparison import shown
@@ -56,11 +57,16 @@ def of_others(before: Checkpoint, after: Checkpoint, *, ours: Collection[str]) -
             yield _touched(urn, "it enters the state")
         elif now is None:
             yield _touched(urn, "it leaves the state")
-        elif not same_entry(was, now):
+        elif not same_entry(_lasting(was), _lasting(now)):
             yield _touched(urn, "its entry in the state changes")
     for urn in sorted(_creating(before) - _creating(after)):
         if urn not in ours:  # a pending create is all that tells of an interrupted run
             yield _touched(urn, "its pending create leaves the state")
+
+
+def _lasting(item: StateResource) -> StateResource:
+    """An entry without what its program writes into it in any run: the outputs of a component."""
+    return item if item.custom else replace(item, outputs={})
 
 
 def _touched(urn: str, how: str) -> Difference:

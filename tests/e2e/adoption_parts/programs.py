@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from reconciler.model.resources import Kind, Ref
-from tests.e2e.adoption_parts.rows import Row
+from tests.e2e.adoption_parts.rows import Row, killed_deploy
 from tests.e2e.adoption_parts.site import PROJECT, Site
 from tests.e2e.rig import ROOT
 
@@ -91,10 +91,15 @@ else:
 
 @dataclass(frozen=True)
 class Program:
-    """`prepare`: puts it into a site and begins its stack."""
+    """`prepare`: puts it into a site and begins its stack. `servers`: how many machines a killed deploy leaves; 0 is a
+    deploy that ends, and a state that loses all."""
 
     name: str
     prepare: Callable[[Site], None]
+    servers: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.name} {'killed' if self.servers else 'lost'}"
 
 
 def _source(text: str) -> Callable[[Site], None]:
@@ -148,21 +153,21 @@ PROGRAMS: Final = (
     Program("not running", _source(_AT_REST)),
     Program("stack reference", _reference),
     Program("WorkerFleet", _fleet),
+    Program("WorkerFleet", _fleet, servers=3),
 )
 
 
 def run(program: Program) -> Row:
-    """Deployed, lost from the state, adopted."""
-    row = Row(program.name, after="lost state")
+    """Deployed, lost from the state or never in it, adopted."""
+    row = Row(program.name, after="killed deploy" if program.servers else "lost state")
     with tempfile.TemporaryDirectory(prefix="adoption-") as directory, Site(Path(directory)) as site:
         try:
             program.prepare(site)
-            site.deploy()
-            targets = _adoptable(site.refs())
-            site.forget(targets)
+            targets = killed_deploy(site, program.servers) if program.servers else _lost(site)
             calls, cloud = len(site.mutating_calls()), site.cloud_text()
             row.adopted = len(site.adopt(targets).adopted)
-            assert site.refs().items() >= targets.items()
+            assert site.refs().items() >= dict(targets).items()
+            assert site.state().pending == ()
             site.require_quiet()
             assert site.mutating_calls()[calls:] == []
             assert site.cloud_text() == cloud
@@ -170,6 +175,13 @@ def run(program: Program) -> Row:
         except Exception as error:  # a row that breaks must not hide the others
             row.faults.append(f"{type(error).__name__}: {str(error)[:2000]}")
     return row
+
+
+def _lost(site: Site) -> Mapping[str, Ref]:
+    site.deploy()
+    targets = _adoptable(site.refs())
+    site.forget(targets)
+    return targets
 
 
 def _adoptable(refs: Mapping[str, Ref]) -> dict[str, Ref]:
