@@ -14,6 +14,7 @@ from reconciler.diff.context import Context
 from reconciler.diff.incomplete import incomplete
 from reconciler.diff.leftovers import leftovers
 from reconciler.diff.managed import managed
+from reconciler.diff.program import with_programs
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.world import World
 
@@ -26,7 +27,7 @@ def diff(world: World) -> tuple[Finding, ...]:
     """All findings of one sweep, by kind and then by subject."""
     context = Context(world)
     with _no_search_for_cycles():
-        found = [*managed(context), *leftovers(context), *incomplete(context)]
+        found = with_programs([*managed(context), *leftovers(context), *incomplete(context)], context)
     return tuple(sorted(found, key=_key))
 
 

@@ -51,13 +51,24 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
         serials={name: state.serial for name, state in sorted(world.states.items())},
         summary=_summary(findings),
         findings=tuple(finding for finding in findings if finding.kind is not FindingKind.UNMANAGED),
-        closable=None if complete else frozenset(),
+        closable=_closable(world, complete=complete),
         new_lineage=tuple(_lineage(context)),
         newly_unowned=(
             {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
         ),
         owned_again=tuple(sorted(_owned_again(context, known, unowned=unowned, complete=complete))),
     )
+
+
+def _closable(world: World, *, complete: bool) -> frozenset[str] | None:
+    """The episodes that may end. What only a program shows is not over because nobody asked the program."""
+    if not complete:
+        return frozenset()
+    episodes = world.memory.episodes
+    from_program = {key for key, episode in episodes.items() if episode.from_program}
+    if not from_program or world.programs.keys() >= world.states.keys():
+        return None
+    return frozenset(episodes.keys() - from_program)
 
 
 def _authorities_spoke(world: World) -> bool:

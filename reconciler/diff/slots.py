@@ -72,6 +72,8 @@ def _vacant(context: Context) -> Iterator[Finding]:
         # The state of a fleet in a zone that was not looked at is not known, so neither are its slots.
         if fleet.controller != "static" or fleet.zone not in context.scope.zones:
             continue
+        if fleet.stack in context.world.programs:  # the program itself says what is to be made
+            continue
         for number in range(fleet.replicas or 0):
             if (fleet.name, str(number)) not in filled:
                 yield _vacant_slot(fleet, number, context)

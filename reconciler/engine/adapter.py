@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine import checkpoint, children, doctor, locks, pending, stacks, survivors
+from reconciler.engine import checkpoint, children, doctor, locks, pending, program, stacks, survivors
 from reconciler.engine.adoption.adopter import Adopter
 from reconciler.engine.cli import EngineLimits, PulumiCli
 from reconciler.engine.failures import locked, out_of_reach
@@ -17,6 +17,7 @@ from reconciler.engine.upstream import DEFAULT_URL, require_gated
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.errors import EngineError, RefusedError
 from reconciler.kernel.randomness import Randomness, SystemRandomness
+from reconciler.model.program import ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.state import LiveProcess, Lock, StackState
 from reconciler.ports.engine import (
@@ -59,6 +60,7 @@ class PulumiEngine:
         self._randomness, self._limits = randomness or SystemRandomness(), limits or EngineLimits()
         self._cli = self._cli_at(backend)
         self._refresher = Refresher(self._cli, work_dirs=dict(work_dirs or {}), api_url=api_url)
+        self._work_dirs = dict(work_dirs or {})
         self._adopter = Adopter(
             self._cli,
             cli_at=self._cli_at,
@@ -126,6 +128,17 @@ class PulumiEngine:
             updating = any(entry.name == name and entry.updating for entry in self._listing())
             return ((Lock(created_by="an update in progress", source="Pulumi Cloud"),) if updating else ()), True
         return (), False
+
+    def declared(self, stack: str) -> ProgramView:
+        """See the port. Raises EngineError RC0570 (no directory of the program is known), RC0541 (it failed)."""
+        return program.declared(
+            self._cli,
+            self._resolve(stack),
+            stack=stack,
+            work_dirs=self._work_dirs,
+            directory=self._directory,
+            now_ms=self._clock.now_ms(),
+        )
 
     # Refresh.
 
@@ -256,7 +269,7 @@ class PulumiEngine:
 
     def live_processes(self, stack: str) -> tuple[LiveProcess, ...]:
         """See the port."""
-        return survivors.live(self._resolve(stack), self._cli.backend())
+        return survivors.live(self._resolve(stack), self._cli.backend(), own_pid=os.getpid())
 
     def lock_evidence(self, stack: str) -> tuple[LockEvidence, ...]:
         """See the port."""

@@ -36,6 +36,7 @@ class Episode:
     finding_id: str
     verdict: str
     opened_ms: int
+    from_program: bool = False  # only a sweep that runs the program can say that it is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from reconciler.kernel.errors import RefusedError
+from reconciler.model.program import ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.state import LiveProcess, Lock, StackState
 
@@ -85,6 +86,12 @@ class Engine(Protocol):
     def read(self, stack: str) -> StackState:
         """One export with locks. Raises EngineError (backend missing, stack missing, checkpoint broken or newer than
         known)."""
+        ...
+
+    def declared(self, stack: str) -> ProgramView:
+        """What the program of a stack declares, against its state: one `pulumi preview`. Writes nothing, takes no
+        lock. Raises EngineError: no directory of the program is known, or the program failed, in which case nothing
+        of what it declared before is told."""
         ...
 
     def preview_refresh(self, stack: str, urns: Collection[str]) -> RefreshPreview: ...

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from reconciler.kernel.clock import Clock
 from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory
+from reconciler.model.program import PROGRAM_RULE
 from reconciler.model.resources import Kind, Ref
 from reconciler.store.deletion_rows import HOUR_MS, decided_since
 from reconciler.store.resources import ref_of
@@ -76,7 +77,12 @@ def read_episodes(connection: Connection, scope: str) -> dict[str, Episode]:
     table = drift_findings.c
     found = connection.execute(select(drift_findings).where(table.scope_id == scope, table.closed_ms.is_(None)))
     return {
-        row.finding_id: Episode(finding_id=row.finding_id, verdict=row.verdict, opened_ms=row.opened_ms)
+        row.finding_id: Episode(
+            finding_id=row.finding_id,
+            verdict=row.verdict,
+            opened_ms=row.opened_ms,
+            from_program=str(row.details.get("rule")) == PROGRAM_RULE,
+        )
         for row in found
     }
 

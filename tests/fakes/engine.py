@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.kernel.errors import EngineError, RefusedError
+from reconciler.model.program import ProgramView
 from reconciler.model.state import LiveProcess, Lock, StackState
 from reconciler.ports.engine import (
     ChildProcess,
@@ -31,13 +32,15 @@ INFO = EngineInfo(
 @dataclass
 class FakeEngine:
     """Knobs: `unreadable` (stack -> why), `gone` (URNs that a refresh would delete),
-    `refuse` (URN -> why refreshing it is refused), `tools` (what `info` says), `processes` (stack -> what lives),
+    `refuse` (URN -> why refreshing it is refused), `programs` (stack -> what its program declares; none: it fails),
+    `tools` (what `info` says), `processes` (stack -> what lives),
     `holders` (source of a lock -> what is known of its process)."""
 
     states: dict[str, StackState] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     refuse: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, ProgramView] = field(default_factory=dict)
     tools: EngineInfo = INFO
     processes: dict[str, tuple[LiveProcess, ...]] = field(default_factory=dict)
     holders: dict[str, LockEvidence] = field(default_factory=dict)
@@ -59,6 +62,11 @@ class FakeEngine:
         if stack in self.unreadable or stack not in self.states:
             raise EngineError(self.unreadable.get(stack, f"no stack named {stack!r}"), code="RC0510")
         return self.states[stack]
+
+    def declared(self, stack: str) -> ProgramView:
+        if stack not in self.programs:
+            raise EngineError(f"the program of {stack} failed: no such file", code="RC0541")
+        return self.programs[stack]
 
     def preview_refresh(self, stack: str, urns: Collection[str]) -> RefreshPreview:
         return RefreshPreview(operations={urn: "delete" if urn in self.gone else "update" for urn in urns}, failed={})
