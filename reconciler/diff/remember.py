@@ -56,6 +56,7 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
         newly_unowned=(
             {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
         ),
+        managed_again=tuple(_managed_again(context)),
         owned_again=tuple(sorted(_owned_again(context, known, unowned=unowned, complete=complete))),
     )
 
@@ -73,6 +74,18 @@ def _closable(world: World, *, complete: bool) -> frozenset[str] | None:
 
 def _authorities_spoke(world: World) -> bool:
     return bool(world.states) and not world.unread and not world.live_stacks
+
+
+def _managed_again(context: Context) -> Iterator[Ref]:
+    """Released once, and now in a state again, itself or the machine that it is a part of.
+
+    Only a release that was finished before this sweep began: one that is under way still finds its resource in the
+    state, and means it.
+    """
+    for ref, release in sorted(context.memory.released.items()):
+        over = release.done_ms is not None and release.done_ms < context.world.started_ms
+        if over and (ref.id in context.held or release.with_id in context.held):
+            yield ref
 
 
 def _owned_again(context: Context, known: Iterable[Ref], *, unowned: set[Ref], complete: bool) -> Iterator[Ref]:

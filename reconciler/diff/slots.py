@@ -45,6 +45,8 @@ def _may_be_tagged(child: Volume, declared: tuple[str, ...], context: Context) -
         return False
     if any(_is_owner_tag(tag) and tag not in declared for tag in child.tags):
         return False
+    if child.ref in context.memory.released:
+        return False
     return context.never(child) is None
 
 

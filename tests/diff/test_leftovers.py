@@ -593,7 +593,16 @@ def test_a_slot_of_the_same_name_in_another_scope_makes_no_duplicate() -> None:
         (server("pinned", tags=owner_tags(0)), "id"),
         (volume("disk", name="pvc-4711", tags=owner_tags(0)), "pvc-*"),
     ],
-    ids=["stranger", "other scope", "both scopes", "kapsule", "never: name", "never: tag", "never: id", "cluster volume"],
+    ids=[
+        "stranger",
+        "other scope",
+        "both scopes",
+        "kapsule",
+        "never: name",
+        "never: tag",
+        "never: id",
+        "cluster volume",
+    ],
 )
 def test_what_is_not_ours_is_counted_and_never_touched(thing: Resource, why: str) -> None:
     never = Never(tags=("keep",), names=("bastion*",), ids=(f"fr-par-1/{server('pinned').id.upper()}",))

@@ -62,9 +62,7 @@ def test_what_was_not_asked_for_by_id_is_no_finding_whatever_the_list_says() -> 
 
 def test_what_an_incomplete_list_lacks_is_not_missing() -> None:
     broken = {Kind.SERVER: "HTTP 503"}
-    kinds = [
-        (one.kind, one.verdict) for one in found(world(ONE.ip, states=[state(*ONE.entries)], broken=broken))
-    ]
+    kinds = [(one.kind, one.verdict) for one in found(world(ONE.ip, states=[state(*ONE.entries)], broken=broken))]
     assert kinds == [(FindingKind.INCOMPLETE, Verdict.UNKNOWN)]
 
 
@@ -129,9 +127,7 @@ def test_nothing_is_forgotten_while_the_serial_moves() -> None:
 
 def test_nothing_is_forgotten_while_an_operation_is_pending() -> None:
     finding = only(
-        world(
-            ONE.root, ONE.ip, states=[state(*ONE.entries, pending=(pending(),))], probes=[absent(ONE.server)]
-        ),
+        world(ONE.root, ONE.ip, states=[state(*ONE.entries, pending=(pending(),))], probes=[absent(ONE.server)]),
         FindingKind.MISSING,
     )
     assert (finding.verdict, "pending" in finding.reason) == (Verdict.WAIT, True)

@@ -19,7 +19,7 @@ from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.errors import ConfigError, StoreError
 from reconciler.store import SqlStore, current, open_store, upgrade, urls
 from reconciler.store.schema import HEAD
-from tests.store.conftest import Server
+from tests.conftest import Server
 from tests.store.place import SCOPE, Place, lead, make_ids
 from tests.store.racing import Job
 
