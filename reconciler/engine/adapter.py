@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine import checkpoint, children, doctor, locks, pending, program, stacks, survivors
+from reconciler.engine import checkpoint, children, doctor, locks, pending, program, releasing, stacks, survivors
 from reconciler.engine.adoption.adopter import Adopter
 from reconciler.engine.cli import EngineLimits, PulumiCli
 from reconciler.engine.failures import locked, out_of_reach
@@ -264,6 +264,36 @@ class PulumiEngine:
         finally:
             for child in seen:
                 children.clear(self._cli.backend(), name, pid=child.pid, since_ms=child.started_ms, killed=False)
+
+    # Releasing.
+
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        """See the port. Raises RefusedError RC0611, RC0680 to RC0685, RC0688; EngineError RC0502, RC0571."""
+        target = self._target(stack)
+        self._require_unlocked(target.name)
+        if target.checkpoint.serial != serial:
+            raise RefusedError(
+                f"{target.name.short} has changed since it was looked at", code="RC0688", hint="Run it again."
+            )
+        releasing.require_releasable(target.name, target.checkpoint, urns, force=force)
+        with self._giving_back(target.name, on_child) as started:
+
+            def on_start(pid: int, started_ms: int, argv: tuple[str, ...]) -> None:
+                started(self._cli.child(pid=pid, started_ms=started_ms, name=target.name, argv=argv))
+
+            seconds = releasing.state_delete(
+                self._cli, target.name, urns, state=target.checkpoint, force=force, on_start=on_start
+            )
+        releasing.require_exact(target.name, target.checkpoint, self._export(target.name), urns)
+        return seconds
 
     # Interrupted runs.
 

@@ -144,6 +144,21 @@ class Engine(Protocol):
         """
         ...
 
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        """Take exactly these entries out of the state, and nothing out of the cloud; the seconds that it took.
+
+        `serial`: of the state that the caller decided on. `force`: also what Pulumi protects. Raises RefusedError when
+        the stack is locked, has moved, has pending operations, or when something else needs one of them."""
+        ...
+
     def info(self) -> EngineInfo: ...
 
 

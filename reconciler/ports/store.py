@@ -145,3 +145,7 @@ class Store(Protocol):
     def finish_release(self, scope: str, refs: Collection[Ref]) -> None:
         """Their owner tags are gone as well; from then on a state that holds one of them again ends its release."""
         ...
+
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        """End releases that were begun and not finished, of what is still in its state."""
+        ...

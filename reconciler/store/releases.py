@@ -90,6 +90,18 @@ class Releases:
 
         self._database.write("finish_release", work)
 
+    def cancel(self, scope: str, refs: Collection[Ref]) -> None:
+        """They never left their state; what is done is not taken back."""
+        now = self._clock.now_ms()
+
+        def work(connection: Connection) -> None:
+            for ref in sorted(refs):
+                wanted = (releases.c.scope_id == scope) & is_ref(releases, ref) & releases.c.done_ms.is_(None)
+                values = {"resource_live": None, "ended_ms": now}
+                connection.execute(update(releases).where(wanted, releases.c.ended_ms.is_(None)).values(values))
+
+        self._database.write("cancel_release", work)
+
 
 def read_releases(connection: Connection) -> dict[Ref, Release]:
     """The open ones of the whole database: an id means the same thing in every scope."""

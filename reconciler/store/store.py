@@ -184,3 +184,6 @@ class SqlStore:
 
     def finish_release(self, scope: str, refs: Collection[Ref]) -> None:
         self._releases.finish(scope, refs)
+
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._releases.cancel(scope, refs)

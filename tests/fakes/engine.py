@@ -45,6 +45,8 @@ class FakeEngine:
     processes: dict[str, tuple[LiveProcess, ...]] = field(default_factory=dict)
     holders: dict[str, LockEvidence] = field(default_factory=dict)
     forgotten: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
+    released: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
+    release_fails: Exception | None = None
     refreshed: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, *states: StackState) -> None:
@@ -126,6 +128,25 @@ class FakeEngine:
         self.states[stack] = dataclasses.replace(state, pending=kept, serial=f"{state.serial}~")
         self.forgotten.append((stack, tuple(sorted(goes))))
         return Forgotten(operations=tuple(sorted(goes)), lock_seconds=0.2)
+
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        state = self.states[stack]
+        if serial != state.serial:
+            raise RefusedError("it moved", code="RC0688")
+        if self.release_fails is not None:
+            raise self.release_fails
+        kept = tuple(entry for entry in state.resources if entry.urn not in urns)
+        self.states[stack] = dataclasses.replace(state, resources=kept, serial=f"{state.serial}-")
+        self.released.append((stack, tuple(sorted(urns)), force))
+        return 0.1
 
     def info(self) -> EngineInfo:
         return self.tools

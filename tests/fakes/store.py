@@ -92,6 +92,12 @@ class FakeStore:
         for ref in refs:
             self.released[ref] = dataclasses.replace(self.released[ref], done_ms=self.clock.now_ms())
 
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._write()
+        for ref in refs:
+            if self.released[ref].done_ms is None:
+                del self.released[ref]
+
     # -- lease
     def acquire_lease(self, name: str, *, holder: str, ttl_seconds: float) -> Lease:
         self._write()
