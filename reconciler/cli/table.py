@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "apply": Entry("apply", "Carry out a plan, or plan and apply in one go."),
     "preflight": Entry("preflight", "Check before `pulumi up` that it makes no second machine."),
     "unlock": Entry("unlock", "Remove a stale lock of a stack, after a look at who holds it."),
+    "adopt": Entry("adopt", "Write the declaration of a resource that no program declares."),
     "release": Entry("release", "Stop managing a resource, and leave it as it runs."),
     "explain": Entry("explain", "Show the proof behind a finding, an id or a URN."),
     "doctor": Entry("doctor", "Check credentials, tools, state, database and clock."),

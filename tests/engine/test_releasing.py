@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from reconciler.engine.checkpoint import Checkpoint
-from reconciler.engine.shapes import RawSecretsProvider
 from reconciler.engine.releasing import require_exact, require_releasable
+from reconciler.engine.shapes import RawSecretsProvider
 from reconciler.engine.stacks import StackName
 from reconciler.kernel.errors import EngineError, RefusedError
 from reconciler.model.dependants import dependants
