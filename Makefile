@@ -56,6 +56,7 @@ bench: setup ## the performance budgets
 	@$(ENGINE) && $(VENV)/python -m benchmarks
 	@echo "bench: done" >&2
 
-docs: setup ## the documentation, run as tests
+docs: setup ## the documentation, built into site/ and held against the code
 	@echo "docs: every command and example in the documentation" >&2
-	@$(ENGINE) && $(VENV)/pytest -q tests/docs
+	@$(VENV)/zensical build --strict --clean
+	@$(ENGINE) && $(VENV)/pytest -q tests/docs tests/cli/test_docs.py

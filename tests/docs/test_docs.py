@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,8 +41,8 @@ def test_every_page_is_reachable_from_the_index() -> None:
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    config = (ROOT / "mkdocs.yml").read_text().replace("docs_dir: docs", f"docs_dir: {ROOT / 'docs'}")
-    (tmp_path / "mkdocs.yml").write_text(config)
+    shutil.copyfile(ROOT / "mkdocs.yml", tmp_path / "mkdocs.yml")
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
     command = [sys.executable, "-m", "zensical", "build", "--strict", "-f", str(tmp_path / "mkdocs.yml")]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stdout + built.stderr

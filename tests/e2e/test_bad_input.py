@@ -215,7 +215,8 @@ def test_a_sweep_with_a_wrong_key_is_not_remembered(rig: Rig) -> None:
 
 
 def test_the_same_fleet_with_the_right_input_is_repaired_and_then_in_sync(rig: Rig) -> None:
-    """The control: there is work to do, and a stack that declares no fleets is no error."""
+    """The control: there is work to do, two refreshes of one stack among it; a stack without fleets is no error."""
+    rig.stranger("protect", server=rig.provider_ids()["linux-0-server"])
     assert run(rig, "drift").status == 2
     assert run(rig, "apply", "-y").status == 0
     assert run(rig, "drift").status == 0
