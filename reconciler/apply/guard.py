@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.diff.ownership import claim, foreign_scope, in_use, never_reason
+from reconciler.diff.ownership import claim, foreign_scope, in_use, never_reason, released_reason
 from reconciler.model.memory import Memory
 from reconciler.model.resources import Ip, Nic, Ref, Resource, Server, Volume, owner_server_id
 from reconciler.model.scope import Scope
@@ -28,6 +28,8 @@ def refusal(resource: Resource, *, target: Ref, doomed: frozenset[Ref], scope: S
         return "it is protected at the provider"
     if resource.ref in memory.held:
         return "an adoption holds it"
+    if resource.ref in memory.released:
+        return released_reason(memory.released[resource.ref])
     stranger = _stranger(resource, doomed)
     if stranger is not None:
         return stranger

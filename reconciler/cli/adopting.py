@@ -84,7 +84,8 @@ def _named(context: Context, sweep: Sweep, wish: Wish) -> list[Resource]:
     for finding in sweep.findings:
         if finding.kind in (FindingKind.ORPHAN, FindingKind.INTERRUPTED) and finding.verdict is not Verdict.WAIT:
             refs |= dict.fromkeys(ref for ref in finding.refs if ref.kind is Kind.SERVER and ref.id not in context.held)
-    return [found for ref in refs if (found := context.index.get(ref)) is not None]
+    released = context.world.memory.released  # who wants one of these back names it
+    return [found for ref in refs if ref not in released and (found := context.index.get(ref)) is not None]
 
 
 def _by_id(context: Context, name: str) -> Resource:

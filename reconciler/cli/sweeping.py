@@ -57,8 +57,10 @@ def open_memories(runtime: Runtime, out: Out, *, wanted: bool = True) -> Memorie
         return Memories(None, f"{error.code}: {error.message}")
 
 
-def look(runtime: Runtime, scope: Scope, *, cloud: Cloud, engine: Engine, memory: Memory, out: Out) -> Sweep:
-    """One sweep of one scope; nothing is written."""
+def look(
+    runtime: Runtime, scope: Scope, *, cloud: Cloud, engine: Engine, memory: Memory, out: Out, program: bool = False
+) -> Sweep:
+    """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview."""
     out.progress(f"scope {scope.name}: reading {len(scope.zones)} zone(s), {len(scope.stacks)} stack pattern(s)")
     world = observe(
         scope=scope,
@@ -68,7 +70,10 @@ def look(runtime: Runtime, scope: Scope, *, cloud: Cloud, engine: Engine, memory
         clock=runtime.clock,
         executor=runtime.executor,
         ids=runtime.ids,
+        program=program,
     )
+    for failed in world.failed_programs:
+        out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")
     findings = diff(world)
     return Sweep(world=world, findings=findings, exit_status=sweep_exit(world, findings))
 
@@ -88,13 +93,21 @@ def remember(sweep: Sweep, store: Store, *, trigger: str, out: Out) -> Sweep:
 
 
 def sweep_scopes(
-    runtime: Runtime, scopes: Sequence[Scope], *, memories: Memories, trigger: str, out: Out
+    runtime: Runtime,
+    scopes: Sequence[Scope],
+    *,
+    memories: Memories,
+    trigger: str,
+    out: Out,
+    program: bool = False,
 ) -> list[ScopeResult]:
     """Every scope, whatever the others come to."""
-    return [_guarded(runtime, scope, memories=memories, trigger=trigger, out=out) for scope in scopes]
+    return [_guarded(runtime, scope, memories=memories, trigger=trigger, out=out, program=program) for scope in scopes]
 
 
-def _guarded(runtime: Runtime, scope: Scope, *, memories: Memories, trigger: str, out: Out) -> ScopeResult:
+def _guarded(
+    runtime: Runtime, scope: Scope, *, memories: Memories, trigger: str, out: Out, program: bool
+) -> ScopeResult:
     try:
         sweep = look(
             runtime,
@@ -103,6 +116,7 @@ def _guarded(runtime: Runtime, scope: Scope, *, memories: Memories, trigger: str
             engine=runtime.engine(),
             memory=memories.of(scope),
             out=out,
+            program=program,
         )
         if memories.store is None or not memories.writes:
             return sweep

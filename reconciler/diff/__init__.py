@@ -15,6 +15,7 @@ from reconciler.diff.incomplete import incomplete
 from reconciler.diff.leftovers import leftovers
 from reconciler.diff.managed import managed
 from reconciler.diff.pending_findings import interrupted, without_doubles
+from reconciler.diff.program import with_programs
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.world import World
 
@@ -28,7 +29,7 @@ def diff(world: World) -> tuple[Finding, ...]:
     context = Context(world)
     with _no_search_for_cycles():
         settled = without_doubles([*managed(context), *leftovers(context)], made=interrupted(context))
-        found = [*settled, *incomplete(context)]
+        found = with_programs([*settled, *incomplete(context)], context)
     return tuple(sorted(found, key=_key))
 
 

@@ -25,6 +25,14 @@ def incomplete(context: Context) -> Iterator[Finding]:
             context=context,
             stack=unread.stack,
         )
+    for failed in context.world.failed_programs:
+        yield _finding(
+            Subject(kind="program", name=failed.stack, urn=failed.stack),
+            ledger=Ledger.DESIRED,
+            reason=f"{failed.code}: {failed.reason}; what the stack's outputs declare counts instead",
+            context=context,
+            stack=failed.stack,
+        )
     for problem in context.world.desired.problems:
         yield _finding(Subject(kind="output", urn=problem), ledger=Ledger.DESIRED, reason=problem, context=context)
 

@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from reconciler.diff.matching import LOOKED_FOR, Match, Wanted, likeliest, matches, wanted
-from reconciler.diff.ownership import foreign_scope, never_reason, settled
+from reconciler.diff.ownership import foreign_scope, never_reason, released_reason, settled
 from reconciler.kernel.ids import fingerprint
 from reconciler.model.desired import SCOPE_TAG
 from reconciler.model.finding import FindingKind
@@ -287,6 +287,8 @@ def _barred(one: Resource, scene: Scene) -> str | None:
         return f"it carries the owner tag of scope {other}"
     if one.ref in scene.memory.doomed:
         return "its deletion is decided"
+    if one.ref in scene.memory.released:
+        return released_reason(scene.memory.released[one.ref])
     never = never_reason(one, scope=scene.scope)
     return f"it is never touched ({never})" if never is not None else None
 

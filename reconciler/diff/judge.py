@@ -114,6 +114,8 @@ def _takes_along(spared: Iterable[Resource], context: Context) -> Judgement | No
         holder = context.authority.holder(child.id)
         if holder is not None:
             return Judgement(Verdict.ASK, f"it uses {child.ref}, which is {holder}: adopt it, or detach that first")
+        if child.ref in context.memory.released and child.ref.kind is Kind.NIC:
+            return Judgement(Verdict.ASK, f"its termination would destroy {child.ref}, which was released")
         if child.ref.kind is Kind.INSTANCE_VOLUME:
             return Judgement(Verdict.ASK, f"its termination would destroy {child.ref}, which is not proved ours")
     return None

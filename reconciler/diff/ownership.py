@@ -25,7 +25,7 @@ from reconciler.model.desired import (
     WORKER_TAG,
     tag_value,
 )
-from reconciler.model.memory import Lineage, Memory
+from reconciler.model.memory import Lineage, Memory, Release
 from reconciler.model.resources import Ip, Kind, Resource, Server, Volume, owner_server_id
 from reconciler.model.scope import BUILT_IN_NEVER, FleetMatch, Ownership, Scope
 
@@ -133,7 +133,7 @@ def goes_with(child: Resource, server: Server, *, scope: Scope, memory: Memory) 
     NICs die with their server at the provider; the rest goes when the server's create made it or when it is proved
     ours by itself. What something else holds as well stays: attached or referenced is never collected.
     """
-    if child.project != scope.project or child.ref in memory.held:
+    if child.project != scope.project or child.ref in memory.held or child.ref in memory.released:
         return False
     if never_reason(child, scope=scope) is not None or foreign_scope(child.tags, scope=scope) is not None:
         return False
@@ -194,6 +194,11 @@ def stuck(child: Resource) -> bool:
             return False
 
 
+def released_reason(release: Release) -> str:
+    """A person said so once, which is worth more than any tag or memory that is still there."""
+    return f"it was released from {release.stack} (it was {release.urn})"
+
+
 def claim(resource: Resource, *, scope: Scope, memory: Memory) -> Claim:
     """Judge one resource that no ledger holds."""
     if resource.project != scope.project:
@@ -201,6 +206,8 @@ def claim(resource: Resource, *, scope: Scope, memory: Memory) -> Claim:
     other = foreign_scope(resource.tags, scope=scope)
     if other is not None:
         return Claim((), None, False, f"it carries the owner tag of scope {other}")
+    if resource.ref in memory.released:
+        return Claim((), None, False, released_reason(memory.released[resource.ref]))
     line = memory.lineage.get(resource.ref)
     signals = [*_recorded(resource, memory, line), *_tagged(resource, scope=scope)]
     fleet = tag_value(resource.tags, FLEET_TAG) or (line.fleet if line is not None else None)

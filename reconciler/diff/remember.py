@@ -51,17 +51,41 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
         serials={name: state.serial for name, state in sorted(world.states.items())},
         summary=_summary(findings),
         findings=tuple(finding for finding in findings if finding.kind is not FindingKind.UNMANAGED),
-        closable=None if complete else frozenset(),
+        closable=_closable(world, complete=complete),
         new_lineage=tuple(_lineage(context)),
         newly_unowned=(
             {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
         ),
+        managed_again=tuple(_managed_again(context)),
         owned_again=tuple(sorted(_owned_again(context, known, unowned=unowned, complete=complete))),
     )
 
 
+def _closable(world: World, *, complete: bool) -> frozenset[str] | None:
+    """The episodes that may end. What only a program shows is not over because nobody asked the program."""
+    if not complete:
+        return frozenset()
+    episodes = world.memory.episodes
+    from_program = {key for key, episode in episodes.items() if episode.from_program}
+    if not from_program or world.programs.keys() >= world.states.keys():
+        return None
+    return frozenset(episodes.keys() - from_program)
+
+
 def _authorities_spoke(world: World) -> bool:
     return bool(world.states) and not world.unread and not world.live_stacks
+
+
+def _managed_again(context: Context) -> Iterator[Ref]:
+    """Released once, and now in a state again, itself or the machine that it is a part of.
+
+    Only a release that was finished before this sweep began: one that is under way still finds its resource in the
+    state, and means it.
+    """
+    for ref, release in sorted(context.memory.released.items()):
+        over = release.done_ms is not None and release.done_ms < context.world.started_ms
+        if over and (ref.id in context.held or release.with_id in context.held):
+            yield ref
 
 
 def _owned_again(context: Context, known: Iterable[Ref], *, unowned: set[Ref], complete: bool) -> Iterator[Ref]:

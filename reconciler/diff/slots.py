@@ -50,6 +50,8 @@ def _may_be_tagged(child: Volume, declared: tuple[str, ...], context: Context) -
         return False
     if any(_is_owner_tag(tag) and tag not in declared for tag in child.tags):
         return False
+    if child.ref in context.memory.released:
+        return False
     return context.never(child) is None
 
 
@@ -76,6 +78,8 @@ def _vacant(context: Context) -> Iterator[Finding]:
     for fleet in context.fleets.values():
         # The state of a fleet in a zone that was not looked at is not known, so neither are its slots.
         if fleet.controller != "static" or fleet.zone not in context.scope.zones:
+            continue
+        if fleet.stack in context.world.programs:  # the program itself says what is to be made
             continue
         for number in range(fleet.replicas or 0):
             if (fleet.name, str(number)) not in filled:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine import checkpoint, children, doctor, locks, pending, stacks, survivors
+from reconciler.engine import checkpoint, children, doctor, locks, pending, program, releasing, stacks, survivors
 from reconciler.engine.adoption.adopter import Adopter
 from reconciler.engine.cli import EngineLimits, PulumiCli
 from reconciler.engine.failures import locked, out_of_reach
@@ -17,6 +17,7 @@ from reconciler.engine.upstream import DEFAULT_URL, require_gated
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.errors import EngineError, RefusedError
 from reconciler.kernel.randomness import Randomness, SystemRandomness
+from reconciler.model.program import ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.state import LiveProcess, Lock, StackState
 from reconciler.ports.engine import (
@@ -59,6 +60,7 @@ class PulumiEngine:
         self._randomness, self._limits = randomness or SystemRandomness(), limits or EngineLimits()
         self._cli = self._cli_at(backend)
         self._refresher = Refresher(self._cli, work_dirs=dict(work_dirs or {}), api_url=api_url)
+        self._work_dirs = dict(work_dirs or {})
         self._adopter = Adopter(
             self._cli,
             cli_at=self._cli_at,
@@ -126,6 +128,17 @@ class PulumiEngine:
             updating = any(entry.name == name and entry.updating for entry in self._listing())
             return ((Lock(created_by="an update in progress", source="Pulumi Cloud"),) if updating else ()), True
         return (), False
+
+    def declared(self, stack: str) -> ProgramView:
+        """See the port. Raises EngineError RC0570 (no directory of the program is known), RC0541 (it failed)."""
+        return program.declared(
+            self._cli,
+            self._resolve(stack),
+            stack=stack,
+            work_dirs=self._work_dirs,
+            directory=self._directory,
+            now_ms=self._clock.now_ms(),
+        )
 
     # Refresh.
 
@@ -251,6 +264,36 @@ class PulumiEngine:
         finally:
             for child in seen:
                 children.clear(self._cli.backend(), name, pid=child.pid, since_ms=child.started_ms, killed=False)
+
+    # Releasing.
+
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        """See the port. Raises RefusedError RC0611, RC0680 to RC0685, RC0688; EngineError RC0502, RC0571."""
+        target = self._target(stack)
+        self._require_unlocked(target.name)
+        if target.checkpoint.serial != serial:
+            raise RefusedError(
+                f"{target.name.short} has changed since it was looked at", code="RC0688", hint="Run it again."
+            )
+        releasing.require_releasable(target.name, target.checkpoint, urns, force=force)
+        with self._giving_back(target.name, on_child) as started:
+
+            def on_start(pid: int, started_ms: int, argv: tuple[str, ...]) -> None:
+                started(self._cli.child(pid=pid, started_ms=started_ms, name=target.name, argv=argv))
+
+            seconds = releasing.state_delete(
+                self._cli, target.name, urns, state=target.checkpoint, force=force, on_start=on_start
+            )
+        releasing.require_exact(target.name, target.checkpoint, self._export(target.name), urns)
+        return seconds
 
     # Interrupted runs.
 

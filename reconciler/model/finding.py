@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     MISSING = "missing"
     VACANT = "vacant"
     CHANGED = "changed"
+    UNDECLARED = "undeclared"
     ORPHAN = "orphan"
     DETACHED = "detached"
     UNTAGGED_CHILD = "untagged-child"

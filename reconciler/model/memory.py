@@ -36,6 +36,20 @@ class Episode:
     finding_id: str
     verdict: str
     opened_ms: int
+    from_program: bool = False  # only a sweep that runs the program can say that it is over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A resource that a person took out of our hands. `with_id` is the id of the one that was named: its own, or that
+    of the server it is a part of. `done_ms` is None while its owner tags may still be there."""
+
+    ref: Ref
+    with_id: str
+    stack: str
+    urn: str
+    begun_ms: int = 0
+    done_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +77,7 @@ class Memory:
     held: frozenset[Ref] = frozenset()  # adoptions: a hold that forbids a deletion
     doomed: frozenset[Ref] = frozenset()  # in an open deletion
     destroyed_last_hour: int = 0
+    released: Mapping[Ref, Release] = field(default_factory=dict)  # taken out of our hands, and never ours again
 
 
 NO_MEMORY = Memory(present=False, reason="no database")
@@ -87,6 +102,7 @@ class SweepRecord:
     new_lineage: tuple[Lineage, ...] = ()
     newly_unowned: Mapping[Ref, int] = field(default_factory=dict)
     owned_again: tuple[Ref, ...] = ()
+    managed_again: tuple[Ref, ...] = ()  # released once, and in a state again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

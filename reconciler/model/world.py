@@ -14,6 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.finding import Finding
 from reconciler.model.inventory import Inventory
 from reconciler.model.memory import Memory
+from reconciler.model.program import FailedProgram, ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.scope import Scope
 from reconciler.model.state import LiveProcess, StackState, StateResource, UnreadStack
@@ -55,6 +56,9 @@ class World:
     coverage: tuple[CoverageLine, ...] = ()
     health: Health = Health()
     processes: Mapping[str, tuple[LiveProcess, ...]] = field(default_factory=dict)  # of stacks with pending operations
+    # Only of a sweep that was asked to run them: the previews of the stacks' programs, and those that failed.
+    programs: Mapping[str, ProgramView] = field(default_factory=dict)
+    failed_programs: tuple[FailedProgram, ...] = ()
 
     @cached_property
     def live_stacks(self) -> Mapping[str, str]:

@@ -22,6 +22,7 @@ from reconciler.model.world import Health, World
 from reconciler.observe.authorities import Authorities, name_stacks, read_stacks
 from reconciler.observe.coverage import LISTED, LISTED_REGIONAL, coverage
 from reconciler.observe.inventory import Reader
+from reconciler.observe.programs import Programs, read_programs
 from reconciler.observe.survivors import survivors
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
@@ -38,11 +39,14 @@ def observe(
     clock: Clock,
     executor: Executor,
     ids: Ids,
+    program: bool = False,
 ) -> World:
     """One sweep's view of one scope.
 
     Raises AuthenticationError (401) before anything else is read, and ReconcilerError RC0701 when no ledger at all
-    could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack.
+    could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack, a failed
+    program. `program`: also run the programs, between the two reads of the states, so that a state that moved meanwhile
+    is known to have moved.
     """
     started = clock.now_ms()
     unreachable = _reach(cloud)
@@ -53,6 +57,7 @@ def observe(
         inventory = Reader(scope=scope, cloud=cloud, executor=executor).read(tuple(before.states.values()))
     else:
         inventory = _unread(scope, at_ms=started, reason=unreachable.message)
+    programs = read_programs(engine, tuple(before.states), executor=executor) if program else Programs()
     after, unnamed_again = _read_again(engine, scope, before, executor=executor)
     unread = tuple(dict.fromkeys((*unnamed, *before.unread, *unnamed_again, *after.unread)))
     if unreachable is not None and not after.states:
@@ -72,6 +77,8 @@ def observe(
         states=after.states,
         unread=unread,
         coverage=coverage(after.states.values()),
+        programs=programs.views,
+        failed_programs=programs.failed,
         health=Health(
             calls=health.calls, failed=health.failed, throttled=health.throttled, skew_seconds=health.skew_seconds
         ),

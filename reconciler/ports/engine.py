@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 from reconciler.kernel.errors import RefusedError
+from reconciler.model.program import ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.state import LiveProcess, Lock, StackState
 
@@ -87,6 +88,12 @@ class Engine(Protocol):
         known)."""
         ...
 
+    def declared(self, stack: str) -> ProgramView:
+        """What the program of a stack declares, against its state: one `pulumi preview`. Writes nothing, takes no
+        lock. Raises EngineError: no directory of the program is known, or the program failed, in which case nothing
+        of what it declared before is told."""
+        ...
+
     def preview_refresh(self, stack: str, urns: Collection[str]) -> RefreshPreview: ...
 
     def refresh(
@@ -135,6 +142,21 @@ class Engine(Protocol):
         others alone. Raises RefusedError RC0670 when other operations are pending than those that were named, RC0611
         (locked); EngineError RC0671 when one is still there afterwards.
         """
+        ...
+
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        """Take exactly these entries out of the state, and nothing out of the cloud; the seconds that it took.
+
+        `serial`: of the state that the caller decided on. `force`: also what Pulumi protects. Raises RefusedError when
+        the stack is locked, has moved, has pending operations, or when something else needs one of them."""
         ...
 
     def info(self) -> EngineInfo: ...

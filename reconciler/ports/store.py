@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from reconciler.model.approval import Approval
-from reconciler.model.memory import Memory, SweepRecord, Written
+from reconciler.model.memory import Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, Warrant
@@ -162,3 +162,18 @@ class Store(Protocol):
         ...
 
     def release_adoption(self, adoption_id: str) -> None: ...
+
+    # -- releases
+    def begin_release(self, scope: str, items: Sequence[Release], *, by: str, reason: str) -> None:
+        """Note, before the state lets go of them, that these are nobody's to destroy any more. All or none; `begun_ms`
+        and `done_ms` of the items do not count. Raises RefusedError RC0686 when a deletion of one is decided, RC0687
+        when an adoption holds one."""
+        ...
+
+    def finish_release(self, scope: str, refs: Collection[Ref]) -> None:
+        """Their owner tags are gone as well; from then on a state that holds one of them again ends its release."""
+        ...
+
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        """End releases that were begun and not finished, of what is still in its state."""
+        ...

@@ -132,6 +132,10 @@ def incomplete(result: ScopeResult) -> list[Json]:
     ]
     gaps += [_gap(name, ledger="state", stack=stack, reason=why) for stack, why in sorted(world.live_stacks.items())]
     gaps += [_gap(name, ledger="desired", reason=problem) for problem in world.desired.problems]
+    gaps += [
+        _gap(name, ledger="desired", kind="program", stack=failed.stack, reason=f"{failed.code}: {failed.reason}")
+        for failed in world.failed_programs
+    ]
     if not world.memory.present:
         gaps.append(_gap(name, ledger="memory", reason=world.memory.reason or "no database"))
     return gaps

@@ -55,6 +55,10 @@ PROMISES: Final = {
         "SELECT a.id FROM adoptions a JOIN provider_resources r ON r.id = a.resource_id "
         "WHERE a.resource_live IS NOT NULL AND r.live IS NULL"
     ),
+    "no release is of a doomed resource": (
+        "SELECT l.id FROM releases l JOIN provider_resources r ON r.id = l.resource_id "
+        "WHERE l.resource_live IS NOT NULL AND r.live IS NULL"
+    ),
     "each hold is on a resource that is there": (
         "SELECT a.id FROM adoptions a WHERE a.resource_live IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM provider_resources r WHERE r.id = a.resource_id)"

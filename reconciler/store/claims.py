@@ -89,7 +89,7 @@ def refusal(connection: Connection, ref: Ref, noted: Noted) -> RefusedError:
     if row.deletion_id is not None:
         return doomed_already(ref, f"deletion {row.deletion_id}")
     hold = hold_on(connection, row.id)
-    return held(f"{ref} is held" if hold is None else f"{ref} is held for {hold.urn} of {hold.stack}")
+    return held(f"{ref} is held, or was released" if hold is None else f"{ref} is held for {hold.urn} of {hold.stack}")
 
 
 def held(what: str) -> RefusedError:

@@ -12,8 +12,10 @@ from sqlalchemy import Connection, Select, func, select
 
 from reconciler.kernel.clock import Clock
 from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory
+from reconciler.model.program import PROGRAM_RULE
 from reconciler.model.resources import Kind, Ref
 from reconciler.store.deletion_rows import HOUR_MS, decided_since
+from reconciler.store.releases import read_releases
 from reconciler.store.resources import ref_of
 from reconciler.store.tables import (
     deletion_claims,
@@ -38,6 +40,7 @@ def _memory(connection: Connection, scope: str, *, now_ms: int) -> Memory:
     held = select(provider_resources).where(
         provider_resources.c.live == 1, provider_resources.c.id.not_in(select(orphan_resources.c.id))
     )
+    released = read_releases(connection)
     return Memory(
         first_complete_ms=_first_complete(connection, scope),
         last_complete=last,
@@ -48,7 +51,8 @@ def _memory(connection: Connection, scope: str, *, now_ms: int) -> Memory:
         lineage=read_lineage(connection, scope),
         episodes=read_episodes(connection, scope),
         finalised={} if last is None else _finalised(connection, scope, last.finished_ms),
-        held=_refs(connection, held),
+        held=_refs(connection, held) - released.keys(),
+        released=released,
         doomed=_refs(connection, select(provider_resources).where(provider_resources.c.live.is_(None))),
         destroyed_last_hour=decided_since(connection, scope, now_ms - HOUR_MS),
     )
@@ -76,7 +80,12 @@ def read_episodes(connection: Connection, scope: str) -> dict[str, Episode]:
     table = drift_findings.c
     found = connection.execute(select(drift_findings).where(table.scope_id == scope, table.closed_ms.is_(None)))
     return {
-        row.finding_id: Episode(finding_id=row.finding_id, verdict=row.verdict, opened_ms=row.opened_ms)
+        row.finding_id: Episode(
+            finding_id=row.finding_id,
+            verdict=row.verdict,
+            opened_ms=row.opened_ms,
+            from_program=str(row.details.get("rule")) == PROGRAM_RULE,
+        )
         for row in found
     }
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import StoreError
 from reconciler.kernel.ids import Ids
 from reconciler.model.approval import Approval
-from reconciler.model.memory import Memory, SweepRecord, Written
+from reconciler.model.memory import Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, Warrant
@@ -27,6 +27,7 @@ from reconciler.store.journal import Journal
 from reconciler.store.leases import Leases
 from reconciler.store.memory import read_memory
 from reconciler.store.plans import Plans
+from reconciler.store.releases import Releases
 from reconciler.store.schema import create_file, require_head, upgrade_database, version_of
 from reconciler.store.sweeps import record_sweep
 from reconciler.store.unit import Database
@@ -73,6 +74,7 @@ class SqlStore:
         self._journal = Journal(database, clock=clock)
         self._holds = Holds(database, clock=clock, ids=ids)
         self._deletions = Deletions(database, clock=clock, ids=ids)
+        self._releases = Releases(database, clock=clock, ids=ids)
 
     def close(self) -> None:
         self.database.close()
@@ -189,3 +191,14 @@ class SqlStore:
 
     def release_adoption(self, adoption_id: str) -> None:
         self._holds.release(adoption_id)
+
+    # -- releases
+
+    def begin_release(self, scope: str, items: Sequence[Release], *, by: str, reason: str) -> None:
+        self._releases.note(scope, items, by=by, reason=reason)
+
+    def finish_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._releases.finish(scope, refs)
+
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._releases.cancel(scope, refs)

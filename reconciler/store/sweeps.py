@@ -21,6 +21,7 @@ from reconciler.model.memory import Lineage, SweepRecord, Written
 from reconciler.model.resources import Ref
 from reconciler.store.locks import lock_scope
 from reconciler.store.memory import read_episodes, read_lineage
+from reconciler.store.releases import end_releases
 from reconciler.store.resources import ref_of, ref_values
 from reconciler.store.tables import drift_findings, lineage, sightings, sweeps
 from reconciler.store.text import storable, storable_json
@@ -40,6 +41,8 @@ def record_sweep(database: Database, record: SweepRecord, *, ids: Ids) -> Writte
         _write_episodes(writes, record, ids)
         _write_sightings(writes, record)
         _write_lineage(writes, record)
+        if record.managed_again:
+            writes.updated += end_releases(connection, record.managed_again, at_ms=record.finished_ms)
         return Written(inserted=writes.inserted, updated=writes.updated, deleted=writes.deleted)
 
     return database.write("record_sweep", work)

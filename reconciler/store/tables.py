@@ -132,6 +132,35 @@ adoptions: Final = Table(
     Index("uq_adoptions_held_urn", "stack", "urn", unique=True, **_only_where("resource_live IS NOT NULL")),
 )
 
+# A hold like an adoption: what a person released is nobody's to destroy. `with_id`: the id of the resource that it was
+# released with, its own for the one that was named.
+releases: Final = Table(
+    "releases",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _scope(),
+    _id("resource_id"),
+    Column("resource_live", SmallInteger, nullable=True, server_default=text("1")),
+    *_ref(),
+    _id("with_id"),
+    _id("stack"),
+    _id("urn"),
+    _id("released_by"),
+    _id("reason"),
+    _ms("begun_ms"),
+    _ms("done_ms", nullable=True),
+    _ms("ended_ms", nullable=True),
+    ForeignKeyConstraint(
+        ["resource_id", "resource_live"],
+        ["provider_resources.id", "provider_resources.live"],
+        onupdate="RESTRICT",
+        ondelete="RESTRICT",
+    ),
+    CheckConstraint("resource_live = 1", name="resource_live"),
+    CheckConstraint("(ended_ms IS NULL) = (resource_live IS NOT NULL)", name="ended"),
+    Index("uq_releases_open_resource", "resource_id", unique=True, **_only_where("resource_live IS NOT NULL")),
+)
+
 # No foreign key to what is deleted: the history survives its target.
 deletion_claims: Final = Table(
     "deletion_claims",
@@ -294,7 +323,8 @@ approvals: Final = Table(
 ORPHAN_VIEW_SQL: Final = (
     "CREATE VIEW orphan_resources AS "
     "SELECT r.id, r.scope_id, r.kind, r.zone, r.provider_id, r.noted_ms FROM provider_resources r "
-    "WHERE r.live = 1 AND NOT EXISTS (SELECT 1 FROM adoptions a WHERE a.resource_id = r.id AND a.resource_live = 1)"
+    "WHERE r.live = 1 AND NOT EXISTS (SELECT 1 FROM adoptions a WHERE a.resource_id = r.id AND a.resource_live = 1) "
+    "AND NOT EXISTS (SELECT 1 FROM releases l WHERE l.resource_id = r.id AND l.resource_live = 1)"
 )
 orphan_resources: Final = Table(
     ORPHAN_VIEW,

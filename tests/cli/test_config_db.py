@@ -14,6 +14,7 @@ import pytest
 
 from reconciler.cli.main import main
 from reconciler.report.schema import drift_schema
+from reconciler.store.schema import HEAD
 
 PROJECT = "11111111-1111-4111-8111-111111111111"
 
@@ -95,10 +96,10 @@ def test_the_database_is_made_named_and_checked(capsys: pytest.CaptureFixture[st
         status = main(argv)
         return status, capsys.readouterr().out
 
-    assert said("db", "current")[1].endswith("schema none, known 0002\n")
-    assert "schema none -> 0002" in said("db", "upgrade")[1]
+    assert said("db", "current")[1].endswith(f"schema none, known {HEAD}\n")
+    assert f"schema none -> {HEAD}" in said("db", "upgrade")[1]
     assert "nothing to do" in said("db", "upgrade")[1]
-    assert json.loads(said("db", "current", "-j")[1])["found"] == "0002"
+    assert json.loads(said("db", "current", "-j")[1])["found"] == HEAD
     status, text = said("db", "check")
     assert (status, "FAIL" in text) == (0, False)
     assert all(one["ok"] for one in json.loads(said("db", "check", "-j")[1]))

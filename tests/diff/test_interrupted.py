@@ -10,7 +10,7 @@ import pytest
 from reconciler.diff.interrupted import finding_id
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.inventory import Inventory, Right
-from reconciler.model.memory import Episode, Memory
+from reconciler.model.memory import Episode, Memory, Release
 from reconciler.model.resources import Kind, Resource, Server
 from reconciler.model.scope import KNOWN_ZONES, FleetMatch
 from reconciler.model.state import LiveProcess, Lock, PendingOperation, StackState, StateResource, UnreadStack
@@ -311,6 +311,12 @@ def test_what_is_not_ours_to_touch_is_not_adopted(made: Server, why: str | None)
 
 def test_what_is_being_deleted_is_not_adopted() -> None:
     assert verdict(late(left(), memory=seen(create(), doomed=frozenset({left().ref})))) == ASK
+
+
+def test_what_a_person_released_is_not_adopted_again_by_itself() -> None:
+    row = Release(ref=left().ref, with_id=left().id, stack=STACK, urn="urn:was")
+    finding = only(late(left(), memory=seen(create(), released={left().ref: row})))
+    assert (finding.verdict, "it was released" in finding.reason) == (ASK, True)
 
 
 def test_an_adoption_that_was_begun_goes_on() -> None:

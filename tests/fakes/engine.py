@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reconciler.kernel.errors import EngineError, RefusedError
+from reconciler.model.program import ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.state import KIND_OF_TYPE, LiveProcess, Lock, StackState, StateResource
 from reconciler.ports.engine import (
@@ -46,7 +47,8 @@ def _entry(urn: str, ref: Ref, asked: StateResource | None) -> StateResource:
 @dataclass
 class FakeEngine:
     """Knobs: `unreadable` (stack -> why), `gone` (URNs that a refresh would delete),
-    `refuse` (URN -> why refreshing it is refused), `tools` (what `info` says), `processes` (stack -> what lives),
+    `refuse` (URN -> why refreshing it is refused), `programs` (stack -> what its program declares; none: it fails),
+    `tools` (what `info` says), `processes` (stack -> what lives),
     `holders` (source of a lock -> what is known of its process), `planned` (stack -> what its program would create),
     `differences` (URN -> what stands against its adoption), `afterwards` (called when a state has been written),
     `entry_for` (URN, ref, what was pending -> the entry that an adoption writes)."""
@@ -55,6 +57,7 @@ class FakeEngine:
     unreadable: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     refuse: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, ProgramView] = field(default_factory=dict)
     tools: EngineInfo = INFO
     processes: dict[str, tuple[LiveProcess, ...]] = field(default_factory=dict)
     holders: dict[str, LockEvidence] = field(default_factory=dict)
@@ -64,6 +67,8 @@ class FakeEngine:
     afterwards: Callable[[], None] = lambda: None
     entry_for: Callable[[str, Ref, StateResource | None], StateResource] = _entry
     adopted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    released: list[tuple[str, tuple[str, ...], bool]] = field(default_factory=list)
+    release_fails: Exception | None = None
     refreshed: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def add(self, *states: StackState) -> None:
@@ -81,6 +86,11 @@ class FakeEngine:
         if stack in self.unreadable or stack not in self.states:
             raise EngineError(self.unreadable.get(stack, f"no stack named {stack!r}"), code="RC0510")
         return self.states[stack]
+
+    def declared(self, stack: str) -> ProgramView:
+        if stack not in self.programs:
+            raise EngineError(f"the program of {stack} failed: no such file", code="RC0541")
+        return self.programs[stack]
 
     def preview_refresh(self, stack: str, urns: Collection[str]) -> RefreshPreview:
         return RefreshPreview(operations={urn: "delete" if urn in self.gone else "update" for urn in urns}, failed={})
@@ -169,6 +179,25 @@ class FakeEngine:
         self.adopted.append((stack, tuple(sorted(fresh))))
         self.afterwards()
         return AdoptionResult(adopted=tuple(sorted(fresh)), lock_seconds=0.3)
+
+    def release(
+        self,
+        stack: str,
+        urns: Collection[str],
+        *,
+        serial: str,
+        force: bool,
+        on_child: Callable[[ChildProcess], None],
+    ) -> float:
+        state = self.states[stack]
+        if serial != state.serial:
+            raise RefusedError("it moved", code="RC0688")
+        if self.release_fails is not None:
+            raise self.release_fails
+        kept = tuple(entry for entry in state.resources if entry.urn not in urns)
+        self.states[stack] = dataclasses.replace(state, resources=kept, serial=f"{state.serial}-")
+        self.released.append((stack, tuple(sorted(urns)), force))
+        return 0.1
 
     def info(self) -> EngineInfo:
         return self.tools

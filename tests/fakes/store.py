@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.kernel.clock import Clock, VirtualClock
 from reconciler.kernel.errors import NotLeaderError, RefusedError, StoreError
 from reconciler.model.approval import Approval
-from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory, SweepRecord, Written
+from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, DeletionStage, Warrant
@@ -39,6 +39,7 @@ class FakeStore:
     entries: list[JournalEntry] = field(default_factory=list)
     deletions: dict[str, Deletion] = field(default_factory=dict)
     held: dict[str, Ref] = field(default_factory=dict)
+    released: dict[Ref, Release] = field(default_factory=dict)
     token: int = 0
 
     # -- memory
@@ -51,6 +52,7 @@ class FakeStore:
             lineage=dict(self.lineage),
             episodes=dict(self.episodes),
             held=frozenset(self.held.values()),
+            released=dict(self.released),
             doomed=frozenset(ref for deletion in self.open_deletions(scope) for ref in deletion.refs),
         )
 
@@ -77,6 +79,27 @@ class FakeStore:
         for key, finding in found.items():
             opened = self.episodes[key].opened_ms if key in self.episodes else record.finished_ms
             self.episodes[key] = Episode(finding_id=key, verdict=finding.verdict.value, opened_ms=opened)
+
+    # -- releases
+    def begin_release(self, scope: str, items: Sequence[Release], *, by: str, reason: str) -> None:
+        self._write()
+        doomed = {ref for deletion in self.open_deletions(scope) for ref in deletion.refs}
+        for item in items:
+            if item.ref in doomed:
+                raise RefusedError(f"the deletion of {item.ref} is decided", code="RC0686")
+            begun = dataclasses.replace(item, begun_ms=self.clock.now_ms(), done_ms=None)
+            self.released.setdefault(item.ref, begun)
+
+    def finish_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._write()
+        for ref in refs:
+            self.released[ref] = dataclasses.replace(self.released[ref], done_ms=self.clock.now_ms())
+
+    def cancel_release(self, scope: str, refs: Collection[Ref]) -> None:
+        self._write()
+        for ref in refs:
+            if self.released[ref].done_ms is None:
+                del self.released[ref]
 
     # -- lease
     def acquire_lease(self, name: str, *, holder: str, ttl_seconds: float) -> Lease:

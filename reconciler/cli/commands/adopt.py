@@ -2,6 +2,7 @@
 
 Never by `pulumi import`: the `up` after it takes a machine's address away (tried). The program's own create is run
 against a gate that answers only what the cloud already is, so that preview, refresh and `up` want nothing afterwards.
+With `--write-code` it writes the declaration that the program lacks, and nothing else.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from reconciler.cli.output import FORMATS, Out, Target, TargetType, targets_of
 from reconciler.kernel.errors import RefusedError, UsageError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "everything", is_flag=True, help="Every machine of ours that fits exactly one declared resource."
 )
+@click.option("--write-code", "path", metavar="FILE", help="Only write the declarations there; - is stdout.")
 @click.option("--scope", "name", metavar="NAME", help="The scope that it is in, where there are several.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Rehearse it on a copy of the state, and stop.")
@@ -37,6 +40,7 @@ def command(
     ids: tuple[str, ...],
     urn: str | None,
     everything: bool,
+    path: str | None,
     name: str | None,
     yes: bool,
     dry_run: bool,
@@ -49,7 +53,16 @@ def command(
     ID may be shortened. The program of each stack is run in preview to find the resource that an ID stands for: by type
     and the tags of its slot, else by name. Its address and volumes go along. Nothing in the cloud is changed. Ends with
     6 when program and cloud differ (each difference is shown), 4 when a part was not done.
+
+    With --write-code only their declarations are written, as Python for pulumiverse-scaleway: of servers, flexible IPs,
+    block volumes, private NICs and private networks (REGION/ID). An existing file is not overwritten. Secrets such as
+    user data are never written.
     """
+    if path is not None:
+        _check_alone()
+        from reconciler.cli.write_code import write_code
+
+        return write_code(options, ids, path=path, scope_name=name)
     _check(ids, urn=urn, everything=everything)
     out = Out(options)
     if not (yes or dry_run or out.may_ask):
@@ -81,6 +94,21 @@ def command(
     status = adopt(session, Wish(ids=ids, urn=urn, everything=everything))
     results.write(request, exit_code=status, out=out)
     return status
+
+
+def _check_alone() -> None:
+    """What belongs to an adoption would do nothing beside `--write-code`, and look as if it did."""
+    context = click.get_current_context()
+    given = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name not in ("ids", "path", "name", None)
+        and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(f"{given[0]} means nothing beside --write-code", code="RC0676", hint="Leave one of them out.")
+    if not context.params["ids"]:
+        raise UsageError("name what code is to be written for", code="RC0676", hint="`reconciler drift -v` shows ids.")
 
 
 def _check(ids: tuple[str, ...], *, urn: str | None, everything: bool) -> None:

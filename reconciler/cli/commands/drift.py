@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 @click.option("-j", "--json", "as_json", is_flag=True, help="The same as -o json.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 when there is drift (errors and gaps keep their status).")
 @click.option("--no-store", is_flag=True, help="Neither read nor write the database (ends with 7: no memory).")
+@click.option("--program", is_flag=True, help="Run the stacks' programs in a preview: what they declare now.")
 @click.pass_obj
 def command(
     options: Globals,
     names: tuple[str, ...],
     chosen: tuple[Target, ...],
     as_json: bool,
+    program: bool,
     exit_zero: bool,
     no_store: bool,
 ) -> int:
@@ -48,7 +50,7 @@ def command(
     targets = targets_of(chosen, as_json=as_json, default=runtime.settings.output.format)
     scopes = runtime.scopes(names)
     memories = open_memories(runtime, out, wanted=not no_store)
-    results = sweep_scopes(runtime, scopes, memories=memories, trigger="drift", out=out)
+    results = sweep_scopes(runtime, scopes, memories=memories, trigger="drift", out=out, program=program)
     status = worst_exit(*(result.exit_status for result in results))
     if exit_zero and status in (EXIT_DRIFT, EXIT_POLICY):
         status = EXIT_OK

@@ -27,8 +27,9 @@ _SHORTEST = 4  # a shorter prefix would match by accident
 @click.argument("name", metavar="FINDING|ID|URN")
 @click.option("--scope", "names", multiple=True, metavar="NAME", help="Look in this scope only; repeatable.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.option("--program", is_flag=True, help="Run the stacks' programs in a preview: what they declare now.")
 @click.pass_obj
-def command(options: Globals, name: str, names: tuple[str, ...], as_json: bool) -> int:
+def command(options: Globals, name: str, names: tuple[str, ...], as_json: bool, program: bool) -> int:
     """Show the proof behind a finding, a resource id or a URN.
 
     Ids may be shortened to their first characters, as the console shows them; a worker is FLEET/SLOT.
@@ -45,7 +46,7 @@ def command(options: Globals, name: str, names: tuple[str, ...], as_json: bool) 
     runtime = open_runtime(options)
     scopes = runtime.scopes(names)
     memories = open_memories(runtime, out)
-    results = sweep_scopes(runtime, scopes, memories=memories.reading(), trigger="explain", out=out)
+    results = sweep_scopes(runtime, scopes, memories=memories.reading(), trigger="explain", out=out, program=program)
     sweeps = [result for result in results if isinstance(result, Sweep)]
     failed = worst_exit(*(result.exit_status for result in results if not isinstance(result, Sweep)))
     found = [(sweep, finding) for sweep in sweeps for finding in sweep.findings if matches(finding, name)]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--out", "path", type=click.Path(path_type=Path), metavar="FILE", help="Keep the plan for `apply FILE`.")
 @click.option("-o", "--output", "chosen", multiple=True, type=TargetType(FORMATS), help="console or json.")
 @click.option("-j", "--json", "as_json", is_flag=True, help="The same as -o json.")
+@click.option("--program", is_flag=True, help="Run the stacks' programs in a preview: what they declare now.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -44,6 +45,7 @@ def command(
     path: Path | None,
     chosen: tuple[Target, ...],
     as_json: bool,
+    program: bool,
 ) -> int:
     """Show the repair, its conditions and limits, and keep it for `apply`.
 
@@ -67,7 +69,7 @@ def command(
     if len(scopes) > 1 and (path is not None or any(target.format == "json" for target in targets)):
         raise UsageError("a plan is for one scope", code="RC0106", hint="Choose one with --scope NAME.")
     memories = open_memories(runtime, out)
-    results = sweep_scopes(runtime, scopes, memories=memories, trigger="plan", out=out)
+    results = sweep_scopes(runtime, scopes, memories=memories, trigger="plan", out=out, program=program)
     statuses = [result.exit_status for result in results]
     for sweep in results:
         if isinstance(sweep, Sweep):
