@@ -316,7 +316,7 @@ def test_what_is_being_deleted_is_not_adopted() -> None:
 def test_what_a_person_released_is_not_adopted_again_by_itself() -> None:
     row = Release(ref=left().ref, with_id=left().id, stack=STACK, urn="urn:was")
     finding = only(late(left(), memory=seen(create(), released={left().ref: row})))
-    assert (finding.verdict, "it was released" in finding.reason) == (ASK, True)
+    assert (finding.verdict, "it was released" in finding.reason) == (Verdict.ASK, True)
 
 
 def test_an_adoption_that_was_begun_goes_on() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.engine.adoption.adopter import Adopter
 from reconciler.engine.adoption.bench import Bench
 from reconciler.engine.adoption.gate import AdoptionGate
 from reconciler.engine.events import Events
@@ -121,6 +122,21 @@ def test_only_what_is_named_enters_the_state_and_the_other_create_stays_pending(
     interrupted.site.require_quiet()
 
 
+def move_after_create(interrupted: Interrupted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change the machine's user data as soon as its create has been answered in earnest."""
+    served, creates = AdoptionGate.change, list[Change]()
+
+    def move(self: AdoptionGate, call: Change) -> Answer:
+        answer = served(self, call)
+        if call.target.endswith("/servers"):
+            creates.append(call)
+            if len(creates) == 2:  # the first was in the rehearsal
+                interrupted.site.stranger("set_user_data", server=interrupted.ref.id, key="cloud-init", value="other")
+        return answer
+
+    monkeypatch.setattr(AdoptionGate, "change", move)
+
+
 class TestAWorldThatMoves:
     """Between the rehearsal and the run in earnest: then what came in is taken out again."""
 
@@ -138,21 +154,30 @@ class TestAWorldThatMoves:
 
     def test_after_the_create(self, interrupted: Interrupted, monkeypatch: pytest.MonkeyPatch) -> None:
         """The entry was in the state in part, and the evidence of the interrupted run outlives it."""
-        before, site, served = interrupted.entries(), interrupted.site, AdoptionGate.change
-        creates = []
-
-        def move(self: AdoptionGate, call: Change) -> Answer:
-            answer = served(self, call)
-            creates.extend([call] if call.target.endswith("/servers") else [])
-            if len(creates) == 2 and call is creates[1]:
-                site.stranger("set_user_data", server=interrupted.ref.id, key="cloud-init", value="other")
-            return answer
-
-        monkeypatch.setattr(AdoptionGate, "change", move)
+        before = interrupted.entries()
+        move_after_create(interrupted, monkeypatch)
         with pytest.raises(AdoptionRefused) as caught:
             interrupted.adopt()
         assert [difference.path for difference in caught.value.differences] == ["cloudInit"]
         assert interrupted.entries() == before
+        interrupted.require_untouched()
+
+    def test_and_nobody_is_left_to_take_it_out(self, interrupted: Interrupted, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run that was killed leaves the entry in part; the next one begins with taking it out."""
+        site = interrupted.site
+        with monkeypatch.context() as killed:
+            move_after_create(interrupted, killed)
+            killed.setattr(Adopter, "_take_back", lambda *_: None)
+            with pytest.raises(AdoptionRefused):
+                interrupted.adopt()
+        entry = site.state().by_urn[interrupted.urn]
+        assert (entry.ref, len(entry.init_errors)) == (interrupted.ref, 1)
+        assert interrupted.rehearse() == [(interrupted.urn, "cloudInit")]
+        assert site.state().by_urn[interrupted.urn].init_errors
+        site.stranger("set_user_data", server=interrupted.ref.id, key="cloud-init", value=CLOUD_INIT)
+        assert interrupted.adopt().adopted == (interrupted.urn,)
+        assert site.state().by_urn[interrupted.urn].init_errors == ()
+        assert interrupted.pending() == [interrupted.other_urn]
         interrupted.require_untouched()
 
     def test_a_stack_that_moves_is_left_alone(self, interrupted: Interrupted, monkeypatch: pytest.MonkeyPatch) -> None:
