@@ -6,10 +6,7 @@ One difference is one finding, and the more specific kind wins: a child without 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-
+from reconciler.diff.collector import no_search_for_cycles
 from reconciler.diff.context import Context
 from reconciler.diff.incomplete import incomplete
 from reconciler.diff.leftovers import leftovers
@@ -27,23 +24,10 @@ _ORDER = {kind: place for place, kind in enumerate(FindingKind)}
 def diff(world: World) -> tuple[Finding, ...]:
     """All findings of one sweep, by kind and then by subject."""
     context = Context(world)
-    with _no_search_for_cycles():
+    with no_search_for_cycles():
         settled = without_doubles([*managed(context), *leftovers(context)], made=interrupted(context))
         found = with_programs([*settled, *incomplete(context)], context)
     return tuple(sorted(found, key=_key))
-
-
-@contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """A join makes no cycles, and lives in a process that holds millions of values: the collector would walk through
-    all of them, several times, to find nothing. That took two thirds of the join."""
-    searching = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if searching:
-            gc.enable()
 
 
 def _key(finding: Finding) -> tuple[int, str, str, tuple[str, ...]]:

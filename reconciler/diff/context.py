@@ -74,7 +74,7 @@ class Context:
     @cached_property
     def join(self) -> Join:
         """One pass over all entries; what a program only reads (`external`) is nobody's difference."""
-        index, probed = self.index, self.index.probed
+        index, by_kind, probed = self.index, self.index.by_kind, self.index.probed
         servers: list[tuple[Entry, Server]] = []
         differing: list[tuple[Entry, Resource]] = []
         unseen: list[tuple[Entry, Probe]] = []
@@ -82,7 +82,7 @@ class Context:
         for entry in self.authority.candidates:
             if entry.resource.external:
                 continue
-            found = index.by_kind[entry.kind].get(entry.id)
+            found = by_kind[entry.kind].get(entry.id)
             if found is None or found.zone != entry.zone:
                 probe = probed[entry.kind].get(entry.id)
                 if probe is not None and not foreign(entry):

@@ -98,17 +98,18 @@ def compare(
 
 def same(entry: StateResource, resource: Resource, *, index: Index) -> bool:
     """True only where `compare` would find nothing; False where it has to look."""
-    out = entry.outputs
-    match resource:
-        case Server():
-            return _same_server(out, resource, index)
-        case Ip():
-            return out.get("type") == resource.type and same_tags(out.get("tags"), resource.tags)
-        case _:
-            return False
+    if isinstance(resource, Server):
+        return _same_server(entry.outputs, resource, index)
+    if isinstance(resource, Ip):
+        out = entry.outputs
+        return out.get("type") == resource.type and same_tags(out.get("tags"), resource.tags)
+    return False
 
 
 def _same_server(out: Mapping[str, Any], server: Server, index: Index) -> bool:
+    """Asked of every server, so it is strict where that is quicker: a state that says the same in another way is
+    left to the comparison."""
+    group = server.security_group_id
     if not (
         out.get("name") == server.name
         and out.get("type") == server.commercial_type
@@ -116,7 +117,7 @@ def _same_server(out: Mapping[str, Any], server: Server, index: Index) -> bool:
         and out.get("state") == _STATE_NAMES.get(server.state)
         and out.get("enableDynamicIp") is server.dynamic_ip_required
         and out.get("protected") is server.protected
-        and bare(out.get("securityGroupId")) == server.security_group_id
+        and out.get("securityGroupId") == (None if group is None else f"{server.zone}/{group}")
         and not out.get("placementGroupId")
         and server.placement_group_id is None
         and not out.get("privateNetworks")
@@ -124,14 +125,13 @@ def _same_server(out: Mapping[str, Any], server: Server, index: Index) -> bool:
         and not out.get("additionalVolumeIds")
         and len(server.volumes) == 1
         and same_tags(out.get("tags"), server.tags)
-        and flexible_ips(out.get("publicIps")) == list(server.ip_ids)
-        and (not out.get("ipId") or bare(out.get("ipId")) in server.ip_ids)
+        and _same_addresses(out, server)
     ):
         return False
-    image, root, slot = bare(out.get("image")), out.get("rootVolume"), server.volumes[0]
-    if slot.key != "0" or not isinstance(root, Mapping) or bare(root.get("volumeId")) != slot.id:
+    image, root, slot = out.get("image"), out.get("rootVolume"), server.volumes[0]
+    if slot.key != "0" or not isinstance(root, Mapping) or root.get("volumeId") != f"{server.zone}/{slot.id}":
         return False
-    if not isinstance(image, str) or (len(image) == _UUID_LENGTH and image != server.image_id):
+    if not isinstance(image, str) or (len(image) >= _UUID_LENGTH and bare(image) != server.image_id):
         return False
     volume = index.volume(slot.kind, slot.id)
     return volume is None or (
@@ -139,6 +139,17 @@ def _same_server(out: Mapping[str, Any], server: Server, index: Index) -> bool:
         and root.get("sizeInGb") == volume.size // _GB
         and (volume.iops is None or root.get("sbsIops") == volume.iops)
     )
+
+
+def _same_addresses(out: Mapping[str, Any], server: Server) -> bool:
+    listed, there = out.get("publicIps") or (), server.ip_ids
+    if not isinstance(listed, (list, tuple)) or len(listed) != len(there):
+        return False
+    for item, ip_id in zip(listed, there, strict=True):
+        if not isinstance(item, Mapping) or item.get("dynamic") or item.get("id") != f"{server.zone}/{ip_id}":
+            return False
+    one = out.get("ipId")
+    return not one or bare(one) in there
 
 
 def blind(entry: StateResource, resource: Resource, difference: Difference) -> str | None:

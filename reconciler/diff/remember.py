@@ -9,10 +9,10 @@ incomplete sweep teaches what it saw, and forgets only what it saw owned or used
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from reconciler.diff.authority import Entry
+from reconciler.diff.collector import no_search_for_cycles
 from reconciler.diff.context import Context
 from reconciler.diff.ownership import in_use, inline
 from reconciler.model.desired import FLEET_TAG, tag_value
@@ -39,6 +39,8 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
     unowned = {ref for finding in findings if finding.kind in _LEFTOVER for ref in finding.refs[:1]}
     unowned |= {ref for finding in findings if finding.kind is FindingKind.ORPHAN for ref in finding.refs}
     known = world.memory.unowned_since
+    with no_search_for_cycles():
+        lineage = tuple(_lineage(context))
     return SweepRecord(
         sweep_id=world.sweep_id,
         scope=world.scope.uuid,
@@ -52,7 +54,7 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
         summary=_summary(findings),
         findings=tuple(finding for finding in findings if finding.kind is not FindingKind.UNMANAGED),
         closable=_closable(world, complete=complete),
-        new_lineage=tuple(_lineage(context)),
+        new_lineage=lineage,
         newly_unowned=(
             {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
         ),
@@ -124,10 +126,10 @@ def _lineage(context: Context) -> Iterator[Lineage]:
         found = index.by_kind[entry.kind].get(entry.id)
         if found is None:
             continue
-        if context.held[entry.id] == (entry.stack, entry.resource):  # of two that hold it, one speaks
-            line = _line(entry.ref, "state", context, entry=entry, server_id=None)
-            if not _same_line(known.get(line.ref), line):
-                yield line
+        ref = entry.ref
+        # Of two entries that hold it one speaks, always the same.
+        if not _is_known(known.get(ref), entry) and context.held[entry.id] == (entry.stack, entry.resource):
+            yield _line(ref, "state", context, entry=entry, server_id=None)
         if isinstance(found, Server):
             for slot in found.volumes:
                 child = index.volume(slot.kind, slot.id)
@@ -139,8 +141,11 @@ def _made_with(child: Volume, server: Server, context: Context) -> bool:
     return child.id not in context.held and child.project == context.scope.project and inline(child, server)
 
 
-def _same_line(known: Lineage | None, line: Lineage) -> bool:
-    return known is not None and replace(line, first_seen_ms=known.first_seen_ms) == known
+def _is_known(line: Lineage | None, entry: Entry) -> bool:
+    """Whether the memory says of an entry what would be written now. Tags are looked at until they told the worker."""
+    if line is None or line.source != "state" or line.stack != entry.stack or line.urn != entry.resource.urn:
+        return False
+    return line.worker is not None or not entry.tags or tag_value(entry.tags, FLEET_TAG) == line.fleet
 
 
 def _line(ref: Ref, source: str, context: Context, *, entry: Entry, server_id: str | None) -> Lineage:

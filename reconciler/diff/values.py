@@ -59,7 +59,7 @@ def same_tags(state: Any, cloud: tuple[str, ...]) -> bool:
     """Tags are a set to everybody who reads them; order and repeats are nobody's change (report R099)."""
     if state is None:
         return not cloud
-    if not isinstance(state, list | tuple):
+    if not isinstance(state, (list, tuple)):
         return False
     given = tuple(state)
     if given == cloud:

@@ -56,7 +56,7 @@ class Adopter:
         """See the port. Raises EngineError RC0540 (no directory), RC0541 (the program failed)."""
         bench = self._bench(name, on_child=_nobody)
         export = bench.export()
-        state = checkpoint.decode(bytes(export))
+        state = checkpoint.decode(export)
         if not portable(state):
             return _creates(bench.plan())
         with scratch() as place:
@@ -71,7 +71,7 @@ class Adopter:
     def adopt(
         self, name: StackName, targets: Mapping[str, Ref], *, on_child: Callable[[ChildProcess], None]
     ) -> AdoptionResult:
-        """See the port. Raises AdoptionRefused RC0640, RefusedError RC0641 to RC0648, EngineError RC0540 to RC0547."""
+        """See the port. Raises AdoptionRefused RC0640, RefusedError RC0641 to RC0647, EngineError RC0540 to RC0547."""
         bench = self._bench(name, on_child=on_child)
         job, found = self._rehearse(bench, targets)
         if found.differences:
@@ -90,7 +90,7 @@ class Adopter:
 
     def _rehearse(self, bench: Bench, targets: Mapping[str, Ref]) -> tuple[Job, Rehearsed]:
         export = bench.export()
-        state = checkpoint.decode(bytes(export))
+        state = checkpoint.decode(export)
         require_no_loss(bench.name, state, targets)
         job = sort_out(state, targets)
         if not job.fresh and not job.pending(state):
@@ -140,9 +140,14 @@ class Adopter:
     def _take_back(self, bench: Bench, job: Job, ours: frozenset[str], error: Exception) -> None:
         """Remove from the state what came in with this run; whatever was there before stays."""
         try:
-            present = verdict.entries(checkpoint.decode(bench.export())).keys()
+            present = verdict.entries(checkpoint.decode(bench.export()))
             before = verdict.entries(job.state).keys() - frozenset(job.broken)
-            entered = sorted((present & ours) - before)
+            # Under a target's URN only what it was to be: anything else came from somebody else meanwhile.
+            entered = [
+                urn
+                for urn in sorted((present.keys() & ours) - before)
+                if urn not in job.fresh or present[urn].ref == job.fresh[urn]
+            ]
             if entered:
                 bench.remove(entered)
         except ReconcilerError as second:

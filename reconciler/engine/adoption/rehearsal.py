@@ -82,7 +82,7 @@ class Stage:
 
     def _furnish(self, place: Scratch) -> tuple[Bench, Plan]:
         """The copy, with what an earlier run left in part taken out, and the plan of the program for it."""
-        bench = self.at(place)
+        bench = self._at(place)
         if self._job.broken:
             bench.remove(self._job.broken)
         if self._plan is None:
@@ -91,7 +91,7 @@ class Stage:
             copy_references(self._real, place, self._plan.references)
         return bench, self._plan
 
-    def at(self, place: Scratch) -> Bench:
+    def _at(self, place: Scratch) -> Bench:
         place.add(self._real.name, json.loads(self._export))
         return bench_at(self._real, place, self._cli_at)
 

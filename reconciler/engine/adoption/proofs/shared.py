@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reconciler.engine.adoption.book import Book
@@ -43,12 +43,13 @@ class NotProvedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One changing call of the program. `path` is the API's path, `parts` what the route found in it."""
+    """One changing call of the program. `path` is the API's path, `parts` what the route found in it, `raw` the body,
+    which may hold a secret."""
 
     method: str
     path: str
     parts: Mapping[str, str]
-    raw: bytes
+    raw: bytes = field(repr=False)
     live: Live
     book: Book
 
