@@ -8,6 +8,7 @@ from functools import cached_property
 
 from reconciler.diff.authority import Authority, Entry, Part
 from reconciler.diff.index import Index
+from reconciler.diff.matching import slot_of
 from reconciler.diff.ownership import Claim, claim, never_reason
 from reconciler.diff.pricing import cost_of_all
 from reconciler.diff.properties import same
@@ -99,6 +100,16 @@ class Context:
         """Id -> the server entry that names it as a part, for servers that have not what their entry names."""
         differing = {entry.id for entry, _ in self.join.differing}
         return self.authority.parts({entry.id for entry, _ in self.join.servers if entry.id not in differing})
+
+    @cached_property
+    def unheld_of_slot(self) -> Mapping[tuple[str, str, str], tuple[Server, ...]]:
+        """(scope tag, fleet, slot) -> the machines with these tags that no state holds, in a fixed order."""
+        found: dict[tuple[str, str, str], list[Server]] = {}
+        for one in self.index.by_kind[Kind.SERVER].values():
+            place = slot_of(one.tags) if one.id not in self.held else None
+            if place is not None and isinstance(one, Server):
+                found.setdefault(place, []).append(one)
+        return {place: tuple(sorted(servers, key=lambda one: one.id)) for place, servers in found.items()}
 
     @cached_property
     def fleets(self) -> Mapping[str, FleetSpec]:

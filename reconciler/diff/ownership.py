@@ -91,7 +91,7 @@ def near_miss(tags: tuple[str, ...]) -> str | None:
     for tag in tags:
         folded = "".join(tag.split()).casefold()
         looks = folded == OWNER_TAG or folded.startswith(_OWNER_PREFIXES)
-        if looks and tag != OWNER_TAG and (tag != folded or not tag.startswith(_OWNER_PREFIXES)):
+        if looks and tag != OWNER_TAG and not tag.startswith(_OWNER_PREFIXES):
             return tag
     return None
 

@@ -33,11 +33,8 @@ class Unknown:
 
 def places(server: Server, fleet: FleetSpec, slot: str, context: Context) -> Mapping[Ref, str] | Unknown:
     """Ref -> URN of the machine and of each of its parts that a program declares as a resource of its own."""
-    others = [
-        one
-        for one in context.index.by_kind[Kind.SERVER].values()
-        if one.id != server.id and one.id not in context.held and slot_of(one.tags) == slot_of(server.tags)
-    ]
+    of_slot = slot_of(server.tags)
+    others = [one for one in context.unheld_of_slot.get(of_slot, ()) if one.id != server.id] if of_slot else []
     if others:
         return Unknown(f"{others[0].ref} fits it as well")
     gone = context.authority.servers.get((fleet.name, slot))

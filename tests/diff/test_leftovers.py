@@ -674,3 +674,14 @@ def test_hostile_names_and_tags_are_only_text() -> None:
     thing: Server = replace(ALONE, name=HOSTILE, tags=(HOSTILE, *owner_tags(HOSTILE, fleet=HOSTILE)))
     finding = only(world(thing, memory=remembered(thing), fleets=[fleet(1, name=HOSTILE)]), FindingKind.ORPHAN)
     assert (finding.verdict, finding.subjects[0].name) == (Verdict.ACT, HOSTILE)
+
+
+def test_of_two_machines_that_fit_one_slot_each_names_the_other_in_whatever_order_they_were_read() -> None:
+    names = ("linux-9", "linux-9-again")
+    things = [with_parts(server(name, tags=owner_tags(9))) for name in names]
+    memory = remembered(*things)
+    forth = found(world(*things, memory=memory, fleets=[fleet(10)]), FindingKind.ORPHAN)
+    back = found(world(*reversed(things), memory=memory, fleets=[fleet(10)]), FindingKind.ORPHAN)
+    assert forth == back
+    assert [one.verdict for one in forth] == [Verdict.ASK, Verdict.ASK]
+    assert all("fits it as well" in one.reason for one in forth)

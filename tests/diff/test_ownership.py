@@ -77,7 +77,7 @@ def test_another_scopes_tag_is_named() -> None:
         ("reconciler : slot = 1", True),
         ("reconciler:Fleet=linux", True),
         ("reconciler", False),
-        ("reconciler:fleet=Linux", True),
+        ("reconciler:until=2026-11-30T01:02:03Z", False),
         ("reconciler:fleet=linux", False),
         ("reconciler:unknown=1", False),
         ("my-reconciler", False),

@@ -7,9 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import pytest
+
+from reconciler.engine.adoption import gate
 from reconciler.engine.adoption.book import Book
 from reconciler.engine.adoption.expectation import Expectation
 from reconciler.engine.adoption.live import Live
+from reconciler.engine.adoption.proofs.shared import Call, NotProvedError, Reply
 from reconciler.model.resources import Kind, Ref
 from tests.engine.fakes import uuid_of
 
@@ -258,3 +262,32 @@ def _network() -> dict[str, Any]:
         "vpc_id": VPC,
         "default_route_propagation_enabled": True,
     }
+
+
+def send(method: str, path: str, body: Any, *, there: Cloud, expected: Book) -> Reply:
+    """One call to the gate's own table of proofs."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    for known, pattern, proof in gate._ROUTES:
+        found = pattern.fullmatch(path)
+        if known == method and found is not None:
+            return proof(Call(method, path, found.groupdict(), raw, there.live(), expected))
+    raise LookupError(f"no proof for {method} {path}")
+
+
+def create(pair: Pair, body: Any, *, there: Cloud | None = None, expected: Book | None = None) -> Reply:
+    return send("POST", pair.method_path, body, there=there or cloud(), expected=expected or book(item(pair)))
+
+
+def item(pair: Pair) -> Expectation:
+    return Expectation(urn="urn:pulumi:dev::proj::t::x", ref=pair.ref, inputs=pair.inputs)
+
+
+def paths_of(error: pytest.ExceptionInfo[NotProvedError]) -> list[str]:
+    return [difference.path for difference in error.value.differences]
+
+
+def answered_server(there: Cloud, **inputs: Any) -> Book:
+    """A book in which the server's create has been answered."""
+    expected = book(expect("w0", SERVER_PAIR.ref, name="w0", **inputs))
+    create(SERVER_PAIR, SERVER_PAIR.body, there=there, expected=expected)
+    return expected
