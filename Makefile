@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup toolchain demo test lint equivalence mutants bench docs
+.PHONY: help setup toolchain demo test lint equivalence adoption mutants bench docs
 
 PYTHON ?= python3
 VENV := .venv/bin
@@ -45,6 +45,11 @@ equivalence: setup ## our verdicts against `pulumi refresh` on the same worlds
 	@echo "equivalence: our findings and the engine's on the same worlds" >&2
 	@$(ENGINE) && $(VENV)/python -m tests.e2e.equivalence
 	@echo "equivalence: done" >&2
+
+adoption: setup ## interrupted creates taken into the state, every shape (about 10 min)
+	@echo "adoption: every shape of a machine, adopted through the gate, and one near miss each (about 10 min)" >&2
+	@$(ENGINE) && $(VENV)/python -m tests.e2e.adoption
+	@echo "adoption: done" >&2
 
 mutants: setup ## broken copies of the product, each of which a test must catch
 	@echo "mutants: each broken copy must make a test fail" >&2
