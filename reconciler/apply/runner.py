@@ -147,6 +147,7 @@ class Applier:
             journal=journal,
             stopped=self.stopped,
             patience_seconds=self.patience_seconds,
+            planned_stacks=frozenset(plan.serials),
         )
         outcomes = self.drive_open(plan, setting)
         for action in plan.actions:

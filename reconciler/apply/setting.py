@@ -36,12 +36,21 @@ class Setting:
     journal: Journal
     stopped: Callable[[], bool]
     patience_seconds: float = DELETION_PATIENCE_SECONDS
+    planned_stacks: frozenset[str] = frozenset()  # what the plan's verdicts rest on
 
     def authorities(self) -> tuple[Mapping[str, StackState], tuple[UnreadStack, ...]]:
-        """Every stack that may own something in the project, read now."""
+        """Every stack that may own something in the project, read now.
+
+        A stack that the plan was made from and that nothing names any more (another backend, a pattern that matches
+        nothing) is unread, not absent: otherwise everything in it would look like nobody's.
+        """
         names, unnamed = name_stacks(self.engine, self.scope.stacks)
         read = read_stacks(self.engine, names, executor=self.executor)
-        return read.states, (*unnamed, *read.unread)
+        lost = sorted(self.planned_stacks - set(names))
+        gone = (
+            UnreadStack(stack=name, code="RC0608", reason="it was read for the plan and is not found") for name in lost
+        )
+        return read.states, (*unnamed, *read.unread, *gone)
 
 
 def known_ids(states: Mapping[str, StackState]) -> dict[Kind, set[str]]:
@@ -63,10 +72,12 @@ def serial_now(stack: str, setting: Setting) -> str | None:
 
 def holder_of(states: Mapping[str, StackState], refs: tuple[Ref, ...]) -> str | None:
     """The stack that holds one of these now, with the reason in words; None when nobody does."""
+    ids = {ref.id.lower(): ref for ref in refs}
     for name, state in states.items():
-        for ref in refs:
-            entry = state.by_ref.get(ref)
-            if entry is not None:
+        for entry in state.resources:
+            # By the bare id, whatever type the entry has: older type tokens hold the same machines.
+            ref = ids.get((entry.id or "").rpartition("/")[2].lower()) if entry.custom else None
+            if ref is not None:
                 protect = ", protected" if entry.protect else ""
                 return f"{ref} is in the state of {name} as {entry.urn}{protect}"
     return None

@@ -147,6 +147,26 @@ def test_nothing_is_decided_while_a_possible_owner_cannot_speak(rig: Rig, troubl
     assert (outcome.status, rig.exists(ip)) == (ActionStatus.SKIPPED, True)
 
 
+def test_nothing_is_decided_when_a_stack_of_the_plan_is_not_found_any_more(rig: Rig) -> None:
+    """Another backend, or a pattern that matches nothing, is no proof that nobody owns anything."""
+    rig.scope = replace(rig.scope, stacks=("fleet/*",))
+    ip = leaked_ip(rig)
+    plan = rig.plan()
+    rig.engine.states.clear()
+    outcome = only(rig.applier().apply(plan).outcomes)
+    assert (outcome.status, rig.exists(ip)) == (ActionStatus.SKIPPED, True)
+
+
+def test_a_state_entry_of_an_older_type_holds_what_it_names(rig: Rig) -> None:
+    ip = leaked_ip(rig)
+    plan = rig.plan()
+    state = rig.engine.states[STACK]
+    entry = StateResource(urn="urn:x::old", type="scaleway:index/instanceIp:InstanceIp", id=f"{ZONE}/{ip}", custom=True)
+    rig.engine.add(replace(state, resources=(*state.resources, entry), serial="2"))
+    outcome = only(rig.applier().apply(plan).outcomes)
+    assert (outcome.status, rig.exists(ip)) == (ActionStatus.SKIPPED, True)
+
+
 def test_an_id_that_a_person_attaches_after_the_decision_is_struck(rig: Rig) -> None:
     """Rule 7: a live GET before each call; the rest of the deletion goes on."""
     made = leak(rig)
