@@ -6,8 +6,9 @@ its lock back; after the grace everything in the session gets SIGKILL. Both pipe
 close, and what goes over the bound is read and thrown away: a child that is not read from would hang.
 
 There is no parent-death signal on purpose. If we are killed, a refresh in flight loses its gate, reads nothing more,
-changes nothing (a refused connection is an error, never "gone") and gives its lock back by itself; killed along with
-us, it would leave the lock.
+changes nothing (a refused connection is an error, never "gone"). Whether it gives its lock back is not certain: both
+were seen, and a CLI that dies at its next write to our broken pipe leaves the lock, and its plugin. So each child is in
+the journal, and the next run ends what is left of it and clears that lock alone (`children`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ not moved since. What fails then is taken out of the state, never out of the clo
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -106,8 +105,8 @@ class Adopter:
         try:
             if job.broken:
                 bench.remove(job.broken)
-            with tempfile.TemporaryDirectory(prefix="reconciler-adoption-") as folder:
-                outcome = replace(found.steps, folder=Path(folder)).run(bench)
+            with scratch() as place:
+                outcome = replace(found.steps, folder=place.directory).run(bench)
             if outcome.differences:
                 raise refused(bench.name, outcome.differences, hint=_MOVED)
             state = self._require_result(bench, found)
