@@ -48,7 +48,13 @@ class Setting:
         read = read_stacks(self.engine, names, executor=self.executor)
         lost = sorted(self.planned_stacks - set(names))
         gone = (
-            UnreadStack(stack=name, code="RC0608", reason="it was read for the plan and is not found") for name in lost
+            UnreadStack(
+                stack=name,
+                code="RC0608",
+                reason="it was read for the plan and is not found",
+                hint="Name the backend and the stacks as they were when the plan was made.",
+            )
+            for name in lost
         )
         return read.states, (*unnamed, *read.unread, *gone)
 

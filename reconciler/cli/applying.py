@@ -10,7 +10,7 @@ from reconciler.cli.apply_session import Request, Results, Session
 from reconciler.cli.composition import Runtime, holder, lease_name
 from reconciler.cli.interrupts import Stop, patient_stop
 from reconciler.cli.output import Out
-from reconciler.cli.sweeping import Memories, failure, look, remember
+from reconciler.cli.sweeping import Memories, failure, look, remember, warn_of_gaps
 from reconciler.diff.exit import sweep_exit
 from reconciler.kernel.errors import (
     EXIT_OK,
@@ -188,6 +188,7 @@ def sweep_of(session: Session) -> Sweep:
         memory=Memories(session.store).of(session.scope),
         out=session.out,
     )
+    warn_of_gaps(sweep, session.out)
     sweep = remember(sweep, session.store, trigger="apply", out=session.out)
     if not sweep.world.memory.present and not session.request.dry_run:
         reason = sweep.world.memory.reason or "no database"

@@ -24,6 +24,7 @@ from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
 from reconciler.ports.store import Store
 from reconciler.report.document import ScopeFailure, ScopeResult
+from reconciler.report.gaps import by_code, gaps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,14 @@ def look(
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")
     findings = diff(world)
     return Sweep(world=world, findings=findings, exit_status=sweep_exit(world, findings))
+
+
+def warn_of_gaps(sweep: Sweep, out: Out) -> None:
+    """What was not read, on stderr, one line a code: for a command whose own output shows a plan and not the sweep.
+    The memory has a warning of its own."""
+    for code, gaps in by_code([gap for gap in gaps_of(sweep) if gap.ledger != "memory"]).items():
+        more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+        out.warn(f"{code}: not read: {gaps[0].place}{more}: {gaps[0].reason}", hint=gaps[0].hint)
 
 
 def remember(sweep: Sweep, store: Store, *, trigger: str, out: Out) -> Sweep:

@@ -56,7 +56,7 @@ def observe(
     if unreachable is None:
         inventory = Reader(scope=scope, cloud=cloud, executor=executor).read(tuple(before.states.values()))
     else:
-        inventory = _unread(scope, at_ms=started, reason=unreachable.message)
+        inventory = _unread(scope, at_ms=started, why=unreachable)
     programs = read_programs(engine, tuple(before.states), executor=executor) if program else Programs()
     after, unnamed_again = _read_again(engine, scope, before, executor=executor)
     unread = tuple(dict.fromkeys((*unnamed, *before.unread, *unnamed_again, *after.unread)))
@@ -104,7 +104,7 @@ def _reach(cloud: Cloud) -> CloudError | None:
     return None
 
 
-def _unread(scope: Scope, *, at_ms: int, reason: str) -> Inventory:
+def _unread(scope: Scope, *, at_ms: int, why: CloudError) -> Inventory:
     places = [(kind, zone) for zone in scope.zones for kind in LISTED]
     places += [
         (kind, region) for region in sorted({region_of(zone) for zone in scope.zones}) for kind in LISTED_REGIONAL
@@ -112,7 +112,14 @@ def _unread(scope: Scope, *, at_ms: int, reason: str) -> Inventory:
     return Inventory(
         scans={
             (kind, place): Scan(
-                kind=kind, zone=place, started_ms=at_ms, finished_ms=at_ms, complete=False, reason=reason
+                kind=kind,
+                zone=place,
+                started_ms=at_ms,
+                finished_ms=at_ms,
+                complete=False,
+                reason=why.message,
+                code=why.code,
+                hint=why.hint,
             )
             for kind, place in places
         }
