@@ -39,7 +39,7 @@ lint: setup ## format, style, types, import layers, dependencies (about 30 s)
 
 test: lint ## lint, then every test; ends with pytest's summary
 	@echo "test: every test, also with the real engine (first time about 8 min more, to build it)" >&2
-	@$(ENGINE) && $(VENV)/pytest -q
+	@$(ENGINE) && $(VENV)/pytest -rs
 
 equivalence: setup ## our verdicts against `pulumi refresh` on the same worlds
 	@echo "equivalence: our findings and the engine's on the same worlds" >&2
@@ -64,4 +64,4 @@ bench: setup ## the performance budgets
 docs: setup ## the documentation, built into site/ and held against the code
 	@echo "docs: every command and example in the documentation" >&2
 	@$(VENV)/zensical build --strict --clean
-	@$(ENGINE) && $(VENV)/pytest -q tests/docs tests/cli/test_docs.py
+	@$(ENGINE) && $(VENV)/pytest tests/docs tests/cli/test_docs.py
