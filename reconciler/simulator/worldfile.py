@@ -24,6 +24,7 @@ from reconciler.kernel.clock import parse_instant
 from reconciler.kernel.errors import ConfigError
 from reconciler.simulator.catalog import local_images
 from reconciler.simulator.keys import Key
+from reconciler.simulator.records import BlockVolume
 from reconciler.simulator.transitions import OPERATIONS
 from reconciler.simulator.world import KIND_OF, AnyRecord, World, WorldOptions
 
@@ -179,6 +180,12 @@ def _dangling(world: World) -> Iterator[tuple[str, str, str]]:
                 yield nic.id, "ipam_ips", address
 
 
+def _holder(volume: BlockVolume) -> str | None:
+    """A volume that is being detached may have outlived its server."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
+
+
 def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
 
@@ -189,7 +196,7 @@ _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] 
     ("server", "placement_group", "placement_group", _attribute("placement_group")),
     ("ip", "server", "server", _attribute("server")),
     ("volume", "server", "server", _attribute("server")),
-    ("block_volume", "reference", "server", lambda volume: volume.reference and volume.reference.server),
+    ("block_volume", "reference", "server", _holder),
     ("private_nic", "server", "server", _attribute("server")),
     ("private_nic", "private_network", "private_network", _attribute("private_network")),
     ("ipam_ip", "private_network", "private_network", _attribute("private_network")),
