@@ -110,6 +110,8 @@ class _Clings(Behaviour):
             old = change.old
             if not isinstance(old, BlockVolume) or old.reference is None or old.reference.server in world.servers:
                 continue
+            if old.reference.status == "detaching":
+                continue  # it has clung already
             now = world.block_volumes.get(old.id)
             if now is None or now.reference is not None or meet(old, old.zone, change.at_ms) is None:
                 continue

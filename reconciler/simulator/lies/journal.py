@@ -42,6 +42,11 @@ class Journal:
         found = [(kind, tables[kind].get(record_id)) for (kind, record_id), old in self.before().items() if old is None]
         return [(kind, record) for kind, record in found if record is not None]
 
+    def removed(self) -> tuple[Any, ...]:
+        """What was there before and is no more, as it was."""
+        tables = self._world.tables()
+        return tuple(old for (kind, item), old in self.before().items() if old is not None and item not in tables[kind])
+
     def undo(self) -> None:
         """The world as it was when this journal began."""
         tables = self._world.tables()

@@ -125,11 +125,11 @@ class _Duplicate(_Listing):
         self._last: dict[str, tuple[Json, ...]] = {}
 
     def bend(self, asked: Asked, dice: Randomness, response: Response, page: Page) -> Response:
-        count = self.lie.number("count")
-        again = () if asked.first_page else self._last.get(asked.listing, ())
-        self._last[asked.listing] = page.items[-count:]
+        again = () if asked.first_page or not page.items else self._last.get(asked.listing, ())
         kept = page.items[: len(page.items) - len(again)] if self.lie.flag("displaces") else page.items
-        return write_page(asked, response, page, items=(*again, *kept), total=page.total) if again else response
+        shown = (*again, *kept)
+        self._last[asked.listing] = shown[-self.lie.number("count") :]
+        return write_page(asked, response, page, items=shown, total=page.total) if again else response
 
 
 class _Missing(_Listing):

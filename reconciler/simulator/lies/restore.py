@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.simulator.lies.journal import Journal
 from reconciler.simulator.records import BlockVolume, FlexibleIp, IpamIp, Nic, Reference, Server, Slot, Volume
-from reconciler.simulator.world import World
+from reconciler.simulator.world import KIND_OF, World
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,27 +27,20 @@ def gather(kind: str, target: str, journal: Journal) -> Remains | None:
     record = before.get((kind, target))
     if record is None:
         return None
-    also = tuple(item for item in before.values() if isinstance(item, IpamIp) and kind in {"ip", "ipam_ip"})
-    return Remains(kind=kind, id=target, record=record, also=tuple(item for item in also if item.id != target))
+    # A server's children that still exist find their way back by themselves; the others are gone with it.
+    also = () if kind == "server" else journal.removed()
+    return Remains(kind=kind, id=target, record=record, also=tuple(item for item in also if item is not record))
 
 
 def restore(world: World, remains: Remains, *, now_ms: int) -> None:
     """Nothing that comes back points at what is gone or has another owner by now."""
-    for item in remains.also:
-        if item.id not in world.ipam:
-            world.ipam.put(_whole(world, item))
-    world.add(_whole(world, remains.record))
+    back = [item for item in remains.also if item.id not in world.tables()[KIND_OF[type(item)]]]
+    back.append(remains.record)
+    # All of them first, for they may point at each other.
+    world.add(*back)
+    world.add(*(_whole(world, item) for item in back))
     if isinstance(remains.record, Server):
         _take_volumes(world, remains.record, now_ms=now_ms)
-    if isinstance(remains.record, FlexibleIp) and remains.kind == "ip":
-        _show_in_ipam(world, remains)
-
-
-def _show_in_ipam(world: World, remains: Remains) -> None:
-    ip = world.ips.get(remains.id)
-    entry = None if ip is None else world.ipam.get(ip.ipam_id or ip.id)
-    if ip is not None and entry is not None and ip.server is None:
-        world.ipam.put(replace(entry, resource=None))
 
 
 def _take_volumes(world: World, server: Server, *, now_ms: int) -> None:
@@ -55,14 +49,15 @@ def _take_volumes(world: World, server: Server, *, now_ms: int) -> None:
     for slot in server.slots:
         block, local = world.block_volumes.get(slot.volume), world.volumes.get(slot.volume)
         if block is not None and (block.reference is None or block.reference.server == server.id):
-            reference = block.reference or Reference(id=f"{server.id[:-1]}0", server=server.id, created_ms=now_ms)
-            reference = replace(reference, status="attached")
+            link = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{server.id}/{block.id}"))
+            reference = Reference(id=link, server=server.id, created_ms=now_ms)
             world.block_volumes.put(replace(block, status="in_use", reference=reference, updated_ms=now_ms))
             slots.append(slot)
         elif local is not None and local.server in (None, server.id):
             world.volumes.put(replace(local, server=server.id, state="available", updated_ms=now_ms))
             slots.append(slot)
-    world.servers.put(replace(server, slots=tuple(slots), updated_ms=now_ms))
+    back = world.servers.get(server.id) or server
+    world.servers.put(replace(back, slots=tuple(slots), updated_ms=now_ms))
 
 
 def _whole(world: World, record: Any) -> Any:
