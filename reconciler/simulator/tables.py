@@ -114,9 +114,12 @@ class Table(Generic[R]):
         return self._entries.get(record_id)
 
     def _link(self, entry: Entry, keys: list[IndexKey] | set[IndexKey]) -> None:
+        indexes = self._indexes
         for key in keys:
-            entries = self._indexes.setdefault(key, [])
-            if not entries or entries[-1] < entry:
+            entries = indexes.get(key)
+            if entries is None:
+                indexes[key] = [entry]
+            elif entries[-1] < entry:
                 entries.append(entry)
             else:
                 insort(entries, entry)
