@@ -1,0 +1,84 @@
+"""How long each transition took in the recording, so that the replay's takes as long.
+
+Durations are luck (docs/simulator.md has their spread) and not what is tested; a poll that comes earlier or later than
+the recorded end would only show that. So before a call that starts a transition is replayed, its duration is set to end
+right before the first recorded answer that shows the end. Where no answer does, the simulator's median stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from reconciler.simulator import Timings
+from tests.fidelity.cassettes import Exchange, parsed
+from tests.fidelity.existing import objects
+
+# Action -> (fields of Timings, the state that ends it; None: the object is gone).
+_ACTIONS: Final[dict[str, tuple[tuple[str, ...], str | None]]] = {
+    "poweron": (("poweron", "poweron_local"), "running"),
+    "poweroff": (("poweroff",), "stopped"),
+    "stop_in_place": (("standby",), "stopped in place"),
+    "reboot": (("reboot",), "running"),
+    "terminate": (("terminate",), None),
+}
+_SETTLED: Final = frozenset({"available", "in_use"})
+Ended = Callable[[Exchange], bool]
+
+
+def timings(exchanges: Sequence[Exchange], index: int) -> Timings:
+    """The timings for the exchange at `index`, with what the rest of the cassette says about its end."""
+    changes: dict[str, float] = {}
+    for names, ended in _started(exchanges[index]):
+        end = next((later for later in exchanges[index + 1 :] if ended(later)), None)
+        if end is not None:
+            changes |= dict.fromkeys(names, (end.at_ms - exchanges[index].at_ms - 1) / 1000)
+    return Timings(**changes)
+
+
+def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
+    if exchange.status >= 400 or exchange.method not in {"POST", "PATCH"}:
+        return
+    parts, body = exchange.path.split("/"), parsed(exchange.sent) or {}
+    if parts[-1] == "action":
+        names, state = _ACTIONS.get(body.get("action", ""), ((), None))
+        yield names, _gone(exchange.path.removesuffix("/action")) if state is None else _shows(parts[-2], state)
+        return
+    for item in objects(exchange):
+        object_id = str(item["id"])
+        if "/block/" in exchange.path and "volumes" in parts:
+            name = "volume_create" if exchange.method == "POST" else "volume_update"
+            yield (name,), _shows(object_id, *_SETTLED)
+        elif "snapshots" in parts:
+            yield ("snapshot",), _shows(object_id, "available")
+        elif "private_nics" in parts or "private-network-interfaces" in parts:
+            yield ("nic_attach",), _shows(object_id, "available")
+        elif "ips" in parts and "server" in body:
+            yield ("ip_attach",), _shows(object_id, "attached")
+        elif "servers" in parts:
+            yield from _volumes(exchange, body)
+
+
+def _volumes(exchange: Exchange, body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Ended]]:
+    """Volumes that a PATCH or an attach or detach call moves: until Block Storage says where they are."""
+    yield ("volume_detach",), lambda later: _volume(later, attached=False)
+    yield ("volume_attach",), lambda later: _volume(later, attached=True)
+
+
+def _volume(later: Exchange, *, attached: bool) -> bool:
+    wanted = "in_use" if attached else "available"
+    return "/block/" in later.path and any(item.get("status") == wanted for item in objects(later))
+
+
+def _shows(object_id: str, *states: str) -> Ended:
+    def ended(later: Exchange) -> bool:
+        return later.method == "GET" and any(
+            item["id"] == object_id and (item.get("state") in states or item.get("status") in states)
+            for item in objects(later)
+        )
+
+    return ended
+
+
+def _gone(path: str) -> Ended:
+    return lambda later: later.status == 404 and later.path == path
