@@ -17,7 +17,7 @@ from typing import Final
 
 from reconciler.simulator.defaults import ZONES
 from reconciler.simulator.records_static import Image
-from reconciler.simulator.wire import Json
+from reconciler.simulator.wire import Json, time_z
 
 SCALEWAY_ORGANIZATION: Final = "51b656e3-4865-41e8-adbc-0c45bdd780db"
 _IMAGE_SPACE: Final = uuid.UUID("5ca1ab1e-0000-5000-8000-000000000000")
@@ -25,6 +25,7 @@ _IMAGES_BORN_MS: Final = 1_778_598_306_000  # 12 May 2026, when the recorded one
 
 # label -> (name, architectures, whether a local-storage variant exists)
 LABELS: Final[Mapping[str, tuple[str, tuple[str, ...], bool]]] = {
+    "ubuntu_bionic": ("Ubuntu 18.04 Bionic Beaver", ("x86_64",), True),
     "ubuntu_focal": ("Ubuntu 20.04 Focal Fossa", ("x86_64", "arm64"), True),
     "ubuntu_jammy": ("Ubuntu 22.04 Jammy Jellyfish", ("x86_64", "arm64"), True),
     "ubuntu_noble": ("Ubuntu 24.04 Noble Numbat", ("x86_64", "arm64"), True),
@@ -33,8 +34,13 @@ LABELS: Final[Mapping[str, tuple[str, tuple[str, ...], bool]]] = {
     "fedora_42": ("Fedora 42", ("x86_64",), True),
     "rockylinux_9": ("Rocky Linux 9", ("x86_64",), True),
     "docker": ("Docker", ("x86_64",), True),
+    "openvpn": ("openvpn", ("x86_64",), True),
     "windows_server_2022": ("Windows Server 2022", ("x86_64",), False),
 }
+
+_APPLICATIONS: Final = frozenset({"docker", "openvpn"})
+# Labels that the marketplace lists only to those who ask for what has ended.
+_END_OF_LIFE: Final[Mapping[str, str]] = {"ubuntu_bionic": "2023-06-01T00:00:00Z"}
 
 # EUR per GB and hour, in billionths (the API's `nanos`).
 SBS_PRICES: Final[Mapping[int, int]] = {5000: 118_000, 15000: 177_000}
@@ -184,12 +190,28 @@ def local_images() -> Mapping[str, LocalImage]:
     return found
 
 
+@cache
 def image_id(label: str, *, zone: str, kind: str = "instance_sbs", arch: str = "x86_64") -> str:
     """The id that a label stands for. Raises KeyError for what the marketplace lacks."""
     for item in local_images().values():
         if (item.label, item.zone, item.type, item.arch) == (label, zone, kind, arch):
             return item.id
     raise KeyError(f"{label} {zone} {kind} {arch}")
+
+
+def marketplace_image(label: str) -> Json:
+    """A label as the marketplace describes it, whatever the zone."""
+    return {
+        "id": str(uuid.uuid5(_IMAGE_SPACE, f"marketplace/{label}")),
+        "name": LABELS[label][0],
+        "label": label,
+        "description": LABELS[label][0],
+        "logo": f"https://scw-marketplace-logos.s3.fr-par.scw.cloud/{label.split('_')[0]}.png",
+        "categories": ["instantapp" if label in _APPLICATIONS else "distribution"],
+        "valid_until": _END_OF_LIFE.get(label),
+        "created_at": time_z(_IMAGES_BORN_MS),
+        "updated_at": time_z(_IMAGES_BORN_MS),
+    }
 
 
 @cache

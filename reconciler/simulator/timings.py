@@ -22,6 +22,7 @@ class Timings:
     volume_update: float = 5.0
     volume_attach: float = 2.0
     volume_detach: float = 48.0  # from a running server; at once from a stopped one
+    volume_release: float = 5.0  # after the DELETE of its server
     snapshot: float = 5.0
     nic_attach: float = 56.0  # to a running server; at once to a stopped one
     ip_attach: float = 10.0  # to a running server; at once to a stopped one

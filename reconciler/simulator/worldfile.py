@@ -183,13 +183,19 @@ def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
 
 
+def _holder(volume: Any) -> str | None:
+    """The server that a block volume is attached to; while it detaches, the server may be gone before the link."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
+
+
 _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] = (
     ("server", "image", "image", _attribute("image")),
     ("server", "security_group", "security_group", _attribute("security_group")),
     ("server", "placement_group", "placement_group", _attribute("placement_group")),
     ("ip", "server", "server", _attribute("server")),
     ("volume", "server", "server", _attribute("server")),
-    ("block_volume", "reference", "server", lambda volume: volume.reference and volume.reference.server),
+    ("block_volume", "reference", "server", _holder),
     ("private_nic", "server", "server", _attribute("server")),
     ("private_nic", "private_network", "private_network", _attribute("private_network")),
     ("ipam_ip", "private_network", "private_network", _attribute("private_network")),

@@ -80,7 +80,7 @@ class Existing:
         """What this exchange made, if anything, is the recording's from here on."""
         with self.simulator.editing() as world:
             for item in objects(exchange):
-                self._put(world, exchange, item, self.elsewhere)
+                self._put(world, exchange, item, self.elsewhere, known=True)
 
     def seed(self, exchange: Exchange) -> None:
         self._marketplace(exchange)
@@ -95,9 +95,10 @@ class Existing:
                 if born is None or born < self.cassette.begins_ms - 1_000:
                     self._put(world, exchange, item, self.before)
 
-    def _put(self, world: World, exchange: Exchange, item: dict[str, Any], counted: list[str]) -> None:
+    def _put(self, world: World, exchange: Exchange, item: dict[str, Any], counted: list[str], *, known: bool = False) -> None:
+        """`known`: also what the simulator has already, which then becomes what the answer shows."""
         kind = kind_of(exchange.path)
-        if kind is None or self.names.knows(str(item["id"])):
+        if kind is None or (self.names.knows(str(item["id"])) and not known):
             return
         if kind == "image" and self._market_image(item):
             return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.randomness import SeededRandomness
-from reconciler.simulator import SECRET_KEY, Key, Request, Response, Simulator, World, rate_limited
+from reconciler.simulator import SECRET_KEY, Key, Request, Response, Simulator, World, WorldOptions, rate_limited
 from reconciler.simulator.catalog import SCALEWAY_ORGANIZATION
 from reconciler.simulator.rooms import ROUTES
 from reconciler.simulator.routing import Router
@@ -67,7 +68,7 @@ def _one(cassette: Cassette, index: int, simulator: Simulator, names: Translatio
     request = Request(
         method=exchange.method,
         path=names.text(exchange.path),
-        query=names.text(exchange.query),
+        query=names.query(exchange.query),
         headers={"X-Auth-Token": SECRET_KEY},
         body=names.text(exchange.sent).encode(),
     )
@@ -100,7 +101,8 @@ def _world(cassette: Cassette) -> World:
     """The recorded organization and project; a key that sees all of it."""
     organization, project = _account(cassette)
     key = Key(secret=SECRET_KEY, projects=None, default_project=project or organization)
-    return World(organization=organization, keys=[key])
+    day = datetime.fromtimestamp(cassette.begins_ms / 1000, tz=UTC).strftime("%Y-%m-%d")
+    return World(organization=organization, keys=[key], options=WorldOptions(api_date=day))
 
 
 def _account(cassette: Cassette) -> tuple[str, str]:

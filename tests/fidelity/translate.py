@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from urllib.parse import quote_plus, unquote_plus
 
 _TOKEN: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # an id
@@ -25,13 +26,23 @@ class Translation:
         self._to: dict[str, str] = {}
 
     def knows(self, token: str) -> bool:
-        return token in self._to
+        return token.lower() in self._to
 
     def learn_one(self, recorded: str, simulated: str) -> None:
-        self._to.setdefault(recorded, simulated)
+        self._to.setdefault(recorded.lower(), simulated)
 
     def text(self, recorded: str) -> str:
-        return _TOKEN.sub(lambda found: self._to.get(found.group(), found.group()), recorded)
+        return _TOKEN.sub(lambda found: self._to.get(found.group().lower(), found.group()), recorded)
+
+    def query(self, recorded: str) -> str:
+        """A query string: values are percent-encoded there. What needs no translation stays as it was sent."""
+        return "&".join(self._parameter(part) for part in recorded.split("&"))
+
+    def _parameter(self, part: str) -> str:
+        name, sign, value = part.partition("=")
+        plain = unquote_plus(value)
+        fresh = self.text(plain)
+        return part if fresh == plain else f"{name}{sign}{quote_plus(fresh)}"
 
     def learn(self, recorded: Any, simulated: Any) -> None:
         if isinstance(recorded, dict) and isinstance(simulated, dict):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from reconciler.simulator.call import Call, nothing, number, reply, text
+from reconciler.simulator.call import Call, nothing, number, optional_number, reply, text
 from reconciler.simulator.catalog import SBS_PRICES, SBS_SNAPSHOT_NANOS
 from reconciler.simulator.paging import Order, Selection, page_number, page_size
 from reconciler.simulator.records import BlockVolume
@@ -132,7 +132,7 @@ def _source(call: Call) -> tuple[str | None, int]:
     snapshot = call.world.block_snapshots.get(text(origin, "snapshot_id"))
     if snapshot is None:
         raise not_found("snapshot", str(origin["snapshot_id"]))
-    return snapshot.id, number(origin, "size", snapshot.size) or snapshot.size
+    return snapshot.id, optional_number(origin, "size") or snapshot.size
 
 
 def get_volume(call: Call) -> Response:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.simulator.call import Call, reply, reply_v1
-from reconciler.simulator.catalog import LABELS, ServerType, local_images, render_type, server_types
+from reconciler.simulator.catalog import LABELS, ServerType, local_images, marketplace_image, render_type, server_types
 from reconciler.simulator.defaults import ZONES
 from reconciler.simulator.paging import links, page_number, page_size
 from reconciler.simulator.routing import Route
-from reconciler.simulator.wire import Json, Response, not_found
+from reconciler.simulator.wire import Json, Response, invalid, not_found
 
 TYPES = "/instance/v1/zones/{zone}/products/servers"
 PRODUCTS = "/product-catalog/v2alpha1/public-catalog/products"
@@ -64,6 +64,28 @@ def get_local_image(call: Call) -> Response:
     return reply(item.render())
 
 
+def list_images(call: Call) -> Response:
+    """Pages of 20 by default, by name; what has ended only for those who ask."""
+    query = call.query
+    found = [marketplace_image(label) for label in LABELS]
+    if not query.flag("include_eol"):
+        found = [item for item in found if item["valid_until"] is None]
+    wanted = query.first("order_by") or "name_asc"
+    if wanted not in {"name_asc", "name_desc", "created_at_asc", "created_at_desc", "updated_at_asc", "updated_at_desc"}:
+        raise invalid("order_by", "constraint", "not a valid value")
+    found.sort(key=lambda item: str(item["name"]), reverse=wanted.endswith("_desc"))
+    size, page = page_size(query, "page_size", 20), page_number(query)
+    return reply({"images": found[(page - 1) * size : page * size], "total_count": len(found)})
+
+
+def get_image(call: Call) -> Response:
+    wanted = call.params["image"]
+    for label in LABELS:
+        if (item := marketplace_image(label))["id"] == wanted:
+            return reply(item)
+    raise not_found("MarketplaceImage", wanted)
+
+
 def list_products(call: Call) -> Response:
     """Server types of the zone asked for, or of all; and SBS by size and hour, which has no zone of its own here."""
     query = call.query
@@ -110,6 +132,8 @@ ROUTES = (
     Route("GET", TYPES + "/availability", list_availability, "server"),
     Route("GET", "/marketplace/v2/local-images", list_local_images),
     Route("GET", "/marketplace/v2/local-images/{image}", get_local_image),
+    Route("GET", "/marketplace/v2/images", list_images),
+    Route("GET", "/marketplace/v2/images/{image}", get_image),
     Route("GET", PRODUCTS, list_products),
     Route("GET", "/metadata", no_metadata),
 )

@@ -110,8 +110,7 @@ def create_v1(call: Call) -> Response:
     server = fetch_server(call)
     addresses = strings(call.body.get("ipam_ip_ids") or [], "ipam_ip_ids")
     nic = _create(call, server, addresses=addresses, project=server.project)
-    location = f"https://api.scaleway.com{call.request.path}/{nic.id}"
-    return reply_v1({"private_nic": nic_v1(nic)}, 201, {"Location": location})
+    return reply_v1({"private_nic": nic_v1(nic)}, 201)  # the one create of v1 without a Location
 
 
 def get_v1(call: Call) -> Response:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.simulator import effects
 from reconciler.simulator.call import Call, reply_v1, text
-from reconciler.simulator.records import FlexibleIp, Server
+from reconciler.simulator.records import Server
 from reconciler.simulator.records_static import Image
 from reconciler.simulator.rooms.server_common import BASE, RESOURCE, fetch, locked, task
 from reconciler.simulator.rooms.snapshots import new_block_snapshot, new_snapshot
@@ -62,11 +63,12 @@ def power_on(call: Call, server: Server) -> None:
     local = any(slot.volume_type == "l_ssd" for slot in server.slots)
     seconds = call.timings.poweron_local if local else call.timings.poweron
     put(call, server, "starting", "allocating node", located=False)
-    later(call, server, seconds * 0.4, "starting", "starting", "provisioning node")
+    # A node is found early where a local root must be copied to it, and late where there is nothing to copy.
+    later(call, server, seconds * (0.2 if local else 0.7), "starting", "starting", "provisioning node")
     later(call, server, seconds, "starting", "running", "booting kernel")
     has_ip = call.world.ips.count("server", server.id) > 0
     if server.dynamic_ip_required and not has_ip:
-        _dynamic_ip(call, server)
+        _dynamic_ip(call, server, seconds)
 
 
 def _respect_stock(call: Call, server: Server) -> None:
@@ -81,19 +83,16 @@ def _respect_stock(call: Call, server: Server) -> None:
         raise out_of_stock(server.commercial_type)
 
 
-def _dynamic_ip(call: Call, server: Server) -> None:
-    ip = FlexibleIp(
+def _dynamic_ip(call: Call, server: Server, seconds: float) -> None:
+    """It comes with the running server, not before, and is `pending` for a while."""
+    call.world.schedule(
+        call.due(seconds),
+        "dynamic_ip",
+        server.id,
         id=call.mint.uuid(),
-        zone=server.zone,
-        project=server.project,
         address=call.mint.public_ipv4(call.world),
-        server=server.id,
-        state="attached",
-        dynamic=True,
-        attach_order=call.world.next_attachment(),
-        created_ms=call.now_ms,
+        attached_ms=call.due(seconds + call.timings.ip_attach),
     )
-    call.world.ips.put(ip)
 
 
 def power_off(call: Call, server: Server, *, in_place: bool) -> None:
@@ -103,6 +102,8 @@ def power_off(call: Call, server: Server, *, in_place: bool) -> None:
     else:
         put(call, server, "stopping", "stopping")
         later(call, server, call.timings.poweroff, "stopping", "stopped", "")
+        # A dynamic address goes long before the machine is off.
+        call.world.schedule(call.due(call.timings.poweroff * 0.05), "dynamic_gone", server.id)
 
 
 def reboot(call: Call, server: Server) -> None:
@@ -113,8 +114,10 @@ def reboot(call: Call, server: Server) -> None:
 
 
 def begin_end(call: Call, server: Server, **what: str | int) -> None:
-    """`stopping` / `terminating`, local volumes `deleting`, and 404 when the time is over."""
+    """`stopping` / `terminating`, addresses gone from it at once, local volumes `deleting`; 404 when time is over."""
     put(call, server, "stopping", "terminating")
+    for ip in call.world.ips.under("server", server.id):
+        effects.detach_ip(call.world, ip, now_ms=call.now_ms)
     if not what.get("keep_local"):
         for volume in call.world.volumes.under("server", server.id):
             call.world.volumes.put(replace(volume, state="deleting", updated_ms=call.now_ms))

@@ -163,7 +163,8 @@ def delete_server(call: Call) -> Response:
         raise locked(server)
     if server.state != "stopped":
         raise transient(RESOURCE, server.id, server.state)
-    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True)
+    released_ms = call.due(call.timings.volume_release)
+    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True, released_ms=released_ms)
     return nothing()
 
 
