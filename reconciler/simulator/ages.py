@@ -36,6 +36,8 @@ ABSENT: Final = (
     Absent(api="/instance/v1/", key="filesystems", until="2025-05-22"),
     Absent(api="/instance/v1/", key="end_of_service", until="2025-05-22"),
     Absent(api="/instance/v1/", key="gpu_info", until="2025-05-22"),
+    Absent(api="/instance/v1/", key="max_file_systems", until="2025-05-22"),
+    Absent(api="/instance/v1/", key="internet_bandwidth", until="2025-05-22", beside="internal_bandwidth", null=True),
     Absent(api="/instance/v1/", key="scratch_storage_max_volumes_count", until="2026-07-01"),
     Absent(api="/instance/v1/", key="scratch_storage_max_size", until="2026-07-01", null=True),
     # Of the SBS volumes of a server, which show no size.

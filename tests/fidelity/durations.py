@@ -31,18 +31,25 @@ def timings(exchanges: Sequence[Exchange], index: int) -> Timings:
     changes: dict[str, float] = {}
     for names, ended in _started(exchanges[index]):
         end = next((later for later in exchanges[index + 1 :] if ended(later)), None)
-        if end is not None:
+        if end is not None and not changes.keys() & set(names):
             changes |= dict.fromkeys(names, (end.at_ms - exchanges[index].at_ms - 1) / 1000)
     return Timings(**changes)
 
 
 def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
-    if exchange.status >= 400 or exchange.method not in {"POST", "PATCH"}:
-        return
     parts, body = exchange.path.split("/"), parsed(exchange.sent) or {}
+    if exchange.status >= 400 or exchange.method == "GET":
+        return
+    if exchange.method == "DELETE":
+        if parts[-2] == "servers":
+            yield ("volume_release",), lambda later: _volume(later, attached=False)
+        return
     if parts[-1] == "action":
         names, state = _ACTIONS.get(body.get("action", ""), ((), None))
         yield names, _gone(exchange.path.removesuffix("/action")) if state is None else _shows(parts[-2], state)
+        if state is None:
+            # Nobody looked for the server again: then not later than its volumes were free.
+            yield names, lambda later: _volume(later, attached=False)
         return
     for item in objects(exchange):
         object_id = str(item["id"])
@@ -66,13 +73,23 @@ def _volumes(exchange: Exchange, body: dict[str, Any]) -> Iterator[tuple[tuple[s
 
 
 def _volume(later: Exchange, *, attached: bool) -> bool:
+    """Some volume is where it should be: as it says itself, as its server says, or because it could be deleted."""
+    if "/block/" not in later.path:
+        slots = [slot for item in objects(later) for slot in (item.get("volumes") or {}).values()]
+        return attached and later.method == "GET" and bool(slots) and all(slot.get("state") == "available" for slot in slots)
+    if later.method == "DELETE":
+        return not attached and later.status == 204
     wanted = "in_use" if attached else "available"
-    return "/block/" in later.path and any(item.get("status") == wanted for item in objects(later))
+    return any(item.get("status") == wanted for item in objects(later))
 
 
 def _shows(object_id: str, *states: str) -> Ended:
+    """A GET that shows it in one of `states`; or, for what can be used by its id, a call that did."""
+
     def ended(later: Exchange) -> bool:
-        return later.method == "GET" and any(
+        if later.method != "GET":
+            return "action" not in later.path and later.status < 300 and object_id in (later.path + later.sent)
+        return any(
             item["id"] == object_id and (item.get("state") in states or item.get("status") in states)
             for item in objects(later)
         )

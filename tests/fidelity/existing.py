@@ -30,6 +30,10 @@ _COLLECTIONS: Final = {
     "placement-groups": "placement_group", "private_nics": "private_nic",
     "private-network-interfaces": "private_nic", "private-networks": "private_network", "vpcs": "vpc",
 }  # fmt: skip
+# What an IPAM address can be attached to by a call that the simulator serves.
+_SIMULATED_HOLDERS: Final = frozenset({"instance_server", "instance_private_nic", "custom"})
+# States that end by themselves; what is put into a world has ended them.
+_PASSING: Final = frozenset({"creating", "updating", "snapshotting", "importing", "exporting", "attaching", "syncing"})
 _PATH: Final = re.compile(r"^/(?P<product>[a-z-]+)/v\w+/(?:zones|regions)/[a-z0-9-]+/(?P<rest>.+)$")
 
 
@@ -74,26 +78,59 @@ class Existing:
     names: Translation
     before: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
-    _unreplayed: set[str] = field(default_factory=set)
+    _unreplayed: list[str] = field(default_factory=list)
+    _foreign: set[str] = field(default_factory=set)
+    _volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for exchange in self.cassette.exchanges:
+            if kind_of(exchange.path) == "block_volume":
+                for item in objects(exchange):
+                    self._volumes.setdefault(str(item["id"]), item)
 
     def not_replayed(self, exchange: Exchange) -> None:
         """What this exchange made, if anything, is the recording's from here on."""
+        self._unreplayed.append(exchange.answer)
         with self.simulator.editing() as world:
             for item in objects(exchange):
                 self._put(world, exchange, item, self.elsewhere, known=True)
 
     def seed(self, exchange: Exchange) -> None:
         self._marketplace(exchange)
+        if exchange.method == "DELETE" and exchange.status == 204:
+            self._clear(exchange)
         if exchange.method != "GET":
             return
         with self.simulator.editing() as world:
             for item in objects(exchange):
-                born = born_ms(item)
                 if self.names.knows(str(item["id"])):
                     continue
-                # The dates of objects and of answers are those of different machines.
-                if born is None or born < self.cassette.begins_ms - 1_000:
+                if self._made_elsewhere(item):
+                    self._put(world, exchange, item, self.elsewhere)
+                elif self._made_before(item):
                     self._put(world, exchange, item, self.before)
+
+    def _clear(self, exchange: Exchange) -> None:
+        """What another product had in a private network has gone, by no call of this recording, before it could go."""
+        with self.simulator.editing() as world:
+            for address_id in self._foreign:
+                address = world.ipam.get(address_id)
+                network = self.names.text(exchange.path).rsplit("/", 1)[-1]
+                if address is not None and address.private_network == network:
+                    world.ipam.remove(address_id)
+
+    def _made_before(self, item: dict[str, Any]) -> bool:
+        """The dates of objects and of answers are those of different machines."""
+        born = born_ms(item)
+        return born is None or born < self.cassette.begins_ms - 1_000
+
+    def _made_elsewhere(self, item: dict[str, Any]) -> bool:
+        """By a call that was not replayed, or for another product, whose calls are in no recording here."""
+        resource = item.get("resource")
+        if isinstance(resource, dict) and resource["type"] not in _SIMULATED_HOLDERS:
+            self._foreign.add(str(item["id"]))
+            return True
+        return any(str(item["id"]) in answer for answer in self._unreplayed)
 
     def _put(self, world: World, exchange: Exchange, item: dict[str, Any], counted: list[str], *, known: bool = False) -> None:
         """`known`: also what the simulator has already, which then becomes what the answer shows."""
@@ -109,8 +146,11 @@ class Existing:
         counted.append(kind)
 
     def _records(self, kind: str, seen: Seen) -> Iterator[AnyRecord]:
-        translated = Seen(world=seen.world, place=seen.place, item=_translated(self.names, seen.item))
-        yield from DECODERS[kind](translated)
+        item = _translated(self.names, seen.item)
+        for name in ("state", "status"):
+            if item.get(name) in _PASSING:
+                item[name] = "available"
+        yield from DECODERS[kind](Seen(world=seen.world, place=seen.place, item=item, volumes=self._volumes))
 
     def _marketplace(self, exchange: Exchange) -> None:
         """Recorded images of the marketplace are the simulator's of the same label, or name."""

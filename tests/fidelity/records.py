@@ -6,7 +6,7 @@ Only the tests need it: to put into a world what a recording shows as there alre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reconciler.kernel.clock import parse_instant
@@ -24,6 +24,7 @@ from reconciler.simulator.records import (
 )
 from reconciler.simulator.records_static import (
     BlockSnapshot,
+    ExtraVolume,
     Image,
     PlacementGroup,
     PrivateNetwork,
@@ -37,11 +38,15 @@ from reconciler.simulator.world import AnyRecord
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`item` as shown under a `place` (a zone or a region), to be added to `world`."""
+    """`item` as shown under a `place` (a zone or a region), to be added to `world`.
+
+    `volumes`: what the recording says elsewhere of block volumes, by id; a server shows only their ids.
+    """
 
     world: World
     place: str
     item: Mapping[str, Any]
+    volumes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def ms(self, *names: str) -> int:
         text = next((self.item[name] for name in names if self.item.get(name)), None)
@@ -98,7 +103,10 @@ def server(seen: Seen) -> Iterator[AnyRecord]:
         located=item["location"] is not None,
     )
     for order, ip in enumerate(item.get("public_ips") or [], start=1):
-        if ip["id"] not in seen.world.ips:
+        known = seen.world.ips.get(ip["id"])
+        if known is not None:
+            yield replace(known, server=item["id"], state=ip["state"], attach_order=order)
+        else:
             yield FlexibleIp(
                 id=ip["id"], zone=seen.place, project=seen.project, address=ip["address"], server=item["id"],
                 state=ip["state"], dynamic=ip["dynamic"], tags=tuple(ip.get("tags") or ()), ipam_id=ip["ipam_id"],
@@ -109,13 +117,13 @@ def server(seen: Seen) -> Iterator[AnyRecord]:
 def _slot_volume(seen: Seen, volume: Mapping[str, Any]) -> Iterator[AnyRecord]:
     if volume["volume_type"] != "sbs_volume":
         if volume["id"] not in seen.world.volumes:
-            yield from local_volume(Seen(seen.world, seen.place, volume))
+            yield from local_volume(replace(seen, item=volume))
     elif volume["id"] not in seen.world.block_volumes:
         server_id = seen.item["id"]
-        reference = Reference(id=server_id, server=server_id, status="attached")
-        yield BlockVolume(
-            id=volume["id"], name="root", zone=seen.place, project=seen.project, status="in_use", reference=reference
-        )
+        shown = seen.volumes.get(volume["id"])
+        plain = BlockVolume(id=volume["id"], name="root", zone=seen.place, project=seen.project)
+        record = plain if shown is None else block_volume_record(replace(seen, item=shown))
+        yield replace(record, status="in_use", reference=Reference(id=server_id, server=server_id))
 
 
 def local_volume(seen: Seen) -> Iterator[AnyRecord]:
@@ -128,11 +136,15 @@ def local_volume(seen: Seen) -> Iterator[AnyRecord]:
 
 
 def block_volume(seen: Seen) -> Iterator[AnyRecord]:
+    yield block_volume_record(seen)
+
+
+def block_volume_record(seen: Seen) -> BlockVolume:
     item = seen.item
     reference = None
     for shown in item["references"]:
         reference = Reference(id=shown["id"], server=shown["product_resource_id"], status=shown["status"])
-    yield BlockVolume(
+    return BlockVolume(
         **seen.dated, name=item["name"], zone=seen.place, size=item["size"], perf_iops=item["specs"]["perf_iops"],
         status=item["status"], reference=reference, parent_snapshot=item["parent_snapshot_id"],
         last_detached_ms=seen.ms("last_detached_at") or None,
@@ -172,7 +184,13 @@ def image(seen: Seen) -> Iterator[AnyRecord]:
     yield Image(
         **seen.dated, name=item["name"], zone=seen.place, organization=item["organization"], arch=item["arch"],
         root_snapshot=root["id"], root_type=root["volume_type"], root_size=root["size"],
-        from_server=item["from_server"] or "", public=item["public"],
+        from_server=item["from_server"] or "", public=item["public"], root_name=root["name"],
+        extra_volumes=tuple(
+            ExtraVolume(
+                key=key, snapshot=one["id"], volume_type=one["volume_type"], size=one["size"], name=one["name"]
+            )
+            for key, one in item["extra_volumes"].items()
+        ),
     )  # fmt: skip
 
 

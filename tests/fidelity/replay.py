@@ -65,6 +65,7 @@ def _one(cassette: Cassette, index: int, simulator: Simulator, names: Translatio
         verdict: Verdict = "not served" if template is None else "body lost"
         return Outcome(cassette=cassette, exchange=exchange, verdict=verdict, route=template or exchange.path)
     existing.seed(exchange)
+    _set_date(simulator, exchange)
     request = Request(
         method=exchange.method,
         path=names.text(exchange.path),
@@ -101,8 +102,14 @@ def _world(cassette: Cassette) -> World:
     """The recorded organization and project; a key that sees all of it."""
     organization, project = _account(cassette)
     key = Key(secret=SECRET_KEY, projects=None, default_project=project or organization)
-    day = datetime.fromtimestamp(cassette.begins_ms / 1000, tz=UTC).strftime("%Y-%m-%d")
-    return World(organization=organization, keys=[key], options=WorldOptions(api_date=day))
+    return World(organization=organization, keys=[key])
+
+
+def _set_date(simulator: Simulator, exchange: Exchange) -> None:
+    """Answers get the shapes of the recording's moment."""
+    moment = datetime.fromtimestamp(exchange.at_ms / 1000, tz=UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    with simulator.editing() as world:
+        world.options = WorldOptions(api_date=moment)
 
 
 def _account(cassette: Cassette) -> tuple[str, str]:

@@ -32,17 +32,18 @@ def act(call: Call) -> Response:
     if action not in _FROM:
         raise invalid("action", "constraint", "not a valid value")
     check(server, action)
+    result = f"/servers/{server.id}"
     if action == "poweron":
         power_on(call, server)
     elif action == "backup":
-        _backup(call, server)
+        result = f"/images/{_backup(call, server).id}"
     elif action == "reboot":
         reboot(call, server)
     elif action == "terminate":
         begin_end(call, server)
     else:
         power_off(call, server, in_place=action == "stop_in_place")
-    return reply_v1({"task": task(call, f"/servers/{server.id}/action", f"/servers/{server.id}")}, 202)
+    return reply_v1({"task": task(call, f"/servers/{server.id}/action", result)}, 202)
 
 
 def check(server: Server, action: str) -> None:
@@ -62,7 +63,10 @@ def power_on(call: Call, server: Server) -> None:
     _respect_stock(call, server)
     local = any(slot.volume_type == "l_ssd" for slot in server.slots)
     seconds = call.timings.poweron_local if local else call.timings.poweron
-    put(call, server, "starting", "allocating node", located=False)
+    if server.state == "stopped in place":
+        put(call, server, "starting", "stopped in place")
+    else:
+        put(call, server, "starting", "allocating node", located=False)
     # A node is found early where a local root must be copied to it, and late where there is nothing to copy.
     later(call, server, seconds * (0.2 if local else 0.7), "starting", "starting", "provisioning node")
     later(call, server, seconds, "starting", "running", "booting kernel")
@@ -124,12 +128,12 @@ def begin_end(call: Call, server: Server, **what: str | int) -> None:
     call.world.schedule(call.due(call.timings.terminate), "server_gone", server.id, **what)
 
 
-def _backup(call: Call, server: Server) -> None:
+def _backup(call: Call, server: Server) -> Image:
     """An image over a snapshot of the root; the server goes on running."""
     name = f"image_{server.name}_{time_v1(call.now_ms)[:16].replace('T', '_').replace(':', '-')}"
     root = next((slot.volume for slot in server.slots if slot.key == "0"), None)
     snapshot_id, kind, size = _root_snapshot(call, root, name=f"{name}_snap_0")
-    call.world.images.put(
+    return call.world.images.put(
         Image(
             id=call.mint.uuid(),
             name=name,
@@ -138,6 +142,7 @@ def _backup(call: Call, server: Server) -> None:
             root_snapshot=snapshot_id,
             root_type=kind,
             root_size=size,
+            root_name=f"{name}_snap_0",
             from_server=server.id,
             created_ms=call.now_ms,
             updated_ms=call.now_ms,

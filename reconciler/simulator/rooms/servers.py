@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.simulator import effects
-from reconciler.simulator.call import Call, nothing, reply_v1, text
+from reconciler.simulator.call import Call, nothing, optional_text, reply_v1, text
 from reconciler.simulator.catalog import server_types
 from reconciler.simulator.paging import Order, Selection, links, page_number, page_size
 from reconciler.simulator.records import FlexibleIp, Server
@@ -95,7 +95,7 @@ def _plain_changes(call: Call) -> dict[str, Any]:
     if (tags := call.tags_of_body()) is not None:
         changes["tags"] = tags
     if "admin_password_encryption_ssh_key_id" in body:
-        changes["admin_key"] = text(body, "admin_password_encryption_ssh_key_id", "")
+        changes["admin_key"] = optional_text(body, "admin_password_encryption_ssh_key_id")
     return changes
 
 
