@@ -22,6 +22,7 @@ _ACTIONS: Final[dict[str, tuple[tuple[str, ...], str | None]]] = {
     "reboot": (("reboot",), "running"),
     "terminate": (("terminate",), None),
 }
+_SNAPSHOT: Final = ("snapshot", "snapshot_local")
 _SETTLED: Final = frozenset({"available", "in_use"})
 Ended = Callable[[Exchange], bool]
 
@@ -45,11 +46,17 @@ def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
             yield ("volume_release",), lambda later: _volume(later, attached=False)
         return
     if parts[-1] == "action":
+        if body.get("action") == "backup":
+            yield _SNAPSHOT, _root_free
+            return
         names, state = _ACTIONS.get(body.get("action", ""), ((), None))
         yield names, _gone(exchange.path.removesuffix("/action")) if state is None else _shows(parts[-2], state)
         if state is None:
             # Nobody looked for the server again: then not later than its volumes were free.
             yield names, lambda later: _volume(later, attached=False)
+        return
+    if parts[-1] in {"export", "export-to-object-storage"}:
+        yield _SNAPSHOT, _shows(parts[-2], "available")
         return
     for item in objects(exchange):
         object_id = str(item["id"])
@@ -57,7 +64,7 @@ def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
             name = "volume_create" if exchange.method == "POST" else "volume_update"
             yield (name,), _shows(object_id, *_SETTLED)
         elif "snapshots" in parts:
-            yield ("snapshot",), _shows(object_id, "available")
+            yield _SNAPSHOT, _shows(object_id, "available")
         elif "private_nics" in parts or "private-network-interfaces" in parts:
             yield ("nic_attach",), _shows(object_id, "available")
         elif "ips" in parts and "server" in body:
@@ -79,16 +86,23 @@ def _volume(later: Exchange, *, attached: bool) -> bool:
         return attached and later.method == "GET" and bool(slots) and all(slot.get("state") == "available" for slot in slots)
     if later.method == "DELETE":
         return not attached and later.status == 204
-    wanted = "in_use" if attached else "available"
-    return any(item.get("status") == wanted for item in objects(later))
+    if attached:
+        links = [link for item in objects(later) for link in item.get("references") or []]
+        return any(link["status"] == "attached" for link in links)
+    return any(item.get("status") == "available" for item in objects(later))
+
+
+def _root_free(later: Exchange) -> bool:
+    """The end of a backup: a local volume that is not snapshotting any more."""
+    return "/volumes/" in later.path and any(item.get("state") == "available" for item in objects(later))
 
 
 def _shows(object_id: str, *states: str) -> Ended:
-    """A GET that shows it in one of `states`; or, for what can be used by its id, a call that did."""
+    """A GET that shows it in one of `states`; or another change of it that was accepted."""
 
     def ended(later: Exchange) -> bool:
         if later.method != "GET":
-            return "action" not in later.path and later.status < 300 and object_id in (later.path + later.sent)
+            return not later.path.endswith("/action") and later.status < 300 and object_id in later.path
         return any(
             item["id"] == object_id and (item.get("state") in states or item.get("status") in states)
             for item in objects(later)

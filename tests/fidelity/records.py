@@ -240,7 +240,7 @@ def ipam_ip(seen: Seen) -> Iterator[AnyRecord]:
     )
     yield IpamIp(
         **seen.dated, address=item["address"], region=seen.place, is_ipv6=item["is_ipv6"], zone=item["zone"],
-        subnet=subnet, private_network=network,
+        subnet=subnet, private_network=network, booked=resource is None or resource["type"] != "instance_private_nic",
         resource=None if resource is None else IpamResource(
             type=resource["type"], id=resource["id"], mac_address=resource["mac_address"], name=resource["name"]
         ),

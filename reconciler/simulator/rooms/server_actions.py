@@ -154,7 +154,6 @@ def _root_snapshot(call: Call, root: str | None, *, name: str) -> tuple[str, str
     """(id, type, size) of a new snapshot of the root, in the API that the volume lives in."""
     local, block = call.world.volumes.get(root), call.world.block_volumes.get(root)
     if local is not None:
-        call.world.volumes.put(replace(local, state="snapshotting", updated_ms=call.now_ms))
         return new_snapshot(call, local, name=name, project=local.project, tags=()).id, "l_ssd", local.size
     if block is not None:
         made = new_block_snapshot(call, block, name=name, project=block.project, tags=())

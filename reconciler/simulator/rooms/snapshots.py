@@ -30,6 +30,9 @@ _IMPORTED_SIZE = 1_073_741_824
 
 
 def new_snapshot(call: Call, volume: Volume, *, name: str, project: str, tags: tuple[str, ...]) -> Snapshot:
+    """Of a volume whose server runs it takes its time, and the volume is `snapshotting`; of any other it is there."""
+    server = call.world.servers.get(volume.server)
+    waiting = server is not None and server.state != "stopped"
     snapshot = Snapshot(
         id=call.mint.uuid(),
         name=name,
@@ -37,14 +40,16 @@ def new_snapshot(call: Call, volume: Volume, *, name: str, project: str, tags: t
         project=project,
         volume_type=volume.volume_type,
         size=volume.size,
-        state="snapshotting",
+        state="snapshotting" if waiting else "available",
         base_volume=volume.id,
         base_volume_name=volume.name,
         tags=tags,
         created_ms=call.now_ms,
         updated_ms=call.now_ms,
     )
-    call.world.schedule(call.due(call.timings.snapshot), "snapshot_available", snapshot.id)
+    if waiting:
+        call.world.volumes.put(replace(volume, state="snapshotting", updated_ms=call.now_ms))
+        call.world.schedule(call.due(call.timings.snapshot_local), "snapshot_available", snapshot.id)
     return call.world.snapshots.put(snapshot)
 
 
@@ -182,7 +187,6 @@ def create_v1(call: Call) -> Response:
     made = new_snapshot(
         call, volume, name=text(call.body, "name", "snapshot"), project=project, tags=call.tags_of_body() or ()
     )
-    call.world.volumes.put(replace(volume, state="snapshotting", updated_ms=call.now_ms))
     return _created_v1(call, made)
 
 
