@@ -43,7 +43,7 @@ def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
         return
     if exchange.method == "DELETE":
         if parts[-2] == "servers":
-            yield ("volume_release",), lambda later: _volume(later, attached=False)
+            yield ("volume_release",), _freed
         return
     if parts[-1] == "action":
         if body.get("action") == "backup":
@@ -53,7 +53,7 @@ def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
         yield names, _gone(exchange.path.removesuffix("/action")) if state is None else _shows(parts[-2], state)
         if state is None:
             # Nobody looked for the server again: then not later than its volumes were free.
-            yield names, lambda later: _volume(later, attached=False)
+            yield names, _freed
         return
     if parts[-1] in {"export", "export-to-object-storage"}:
         yield _SNAPSHOT, _shows(parts[-2], "available")
@@ -70,25 +70,26 @@ def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
         elif "ips" in parts and "server" in body:
             yield ("ip_attach",), _shows(object_id, "attached")
         elif "servers" in parts:
-            yield from _volumes(exchange, body)
+            yield from _volumes(object_id)
 
 
-def _volumes(exchange: Exchange, body: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Ended]]:
-    """Volumes that a PATCH or an attach or detach call moves: until Block Storage says where they are."""
-    yield ("volume_detach",), lambda later: _volume(later, attached=False)
-    yield ("volume_attach",), lambda later: _volume(later, attached=True)
+def _volumes(server_id: str) -> Iterator[tuple[tuple[str, ...], Ended]]:
+    """Volumes that a PATCH or an attach or detach call moves: until Block Storage or their server says so."""
+    yield ("volume_detach",), _freed
+    yield ("volume_attach",), lambda later: _all_there(later, server_id)
 
 
-def _volume(later: Exchange, *, attached: bool) -> bool:
-    """Some volume is where it should be: as it says itself, as its server says, or because it could be deleted."""
+def _all_there(later: Exchange, server_id: str) -> bool:
+    shown = [item for item in objects(later) if item["id"] == server_id and later.method == "GET"]
+    return any(all(slot.get("state") == "available" for slot in item["volumes"].values()) for item in shown)
+
+
+def _freed(later: Exchange) -> bool:
+    """Some block volume is nobody's: as it says itself, or because it could be deleted."""
     if "/block/" not in later.path:
-        slots = [slot for item in objects(later) for slot in (item.get("volumes") or {}).values()]
-        return attached and later.method == "GET" and bool(slots) and all(slot.get("state") == "available" for slot in slots)
+        return False
     if later.method == "DELETE":
-        return not attached and later.status == 204
-    if attached:
-        links = [link for item in objects(later) for link in item.get("references") or []]
-        return any(link["status"] == "attached" for link in links)
+        return later.status == 204
     return any(item.get("status") == "available" for item in objects(later))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reconciler.kernel.clock import parse_instant
-from reconciler.simulator import Simulator, World
+from reconciler.simulator import Simulator, World, effects
 from reconciler.simulator.catalog import SCALEWAY_ORGANIZATION, local_images
 from reconciler.simulator.world import AnyRecord
 from tests.fidelity.cassettes import Cassette, Exchange
@@ -94,6 +94,15 @@ class Existing:
         with self.simulator.editing() as world:
             for item in objects(exchange):
                 self._put(world, exchange, item, self.elsewhere, known=True)
+                if kind_of(exchange.path) == "server":
+                    self._let_go(world, item)
+
+    def _let_go(self, world: World, item: dict[str, Any]) -> None:
+        """Volumes that the server does not show any more are nobody's."""
+        kept = {self.names.text(volume["id"]) for volume in item["volumes"].values()}
+        for volume in world.block_volumes.under("server", self.names.text(item["id"])):
+            if volume.id not in kept:
+                effects.free_block_volume(world, volume, now_ms=self.simulator.clock.now_ms())
 
     def seed(self, exchange: Exchange) -> None:
         self._marketplace(exchange)

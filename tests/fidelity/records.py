@@ -118,11 +118,14 @@ def _slot_volume(seen: Seen, volume: Mapping[str, Any]) -> Iterator[AnyRecord]:
     if volume["volume_type"] != "sbs_volume":
         if volume["id"] not in seen.world.volumes:
             yield from local_volume(replace(seen, item=volume))
-    elif volume["id"] not in seen.world.block_volumes:
-        server_id = seen.item["id"]
-        shown = seen.volumes.get(volume["id"])
+        return
+    server_id, shown = seen.item["id"], seen.volumes.get(volume["id"])
+    record = seen.world.block_volumes.get(volume["id"])
+    if record is None:
         plain = BlockVolume(id=volume["id"], name="root", zone=seen.place, project=seen.project)
         record = plain if shown is None else block_volume_record(replace(seen, item=shown))
+        record = replace(record, reference=None)
+    if record.reference is None or record.reference.server != server_id:
         yield replace(record, status="in_use", reference=Reference(id=server_id, server=server_id))
 
 
