@@ -1,9 +1,9 @@
 """The API at an earlier date: keys that it has gained since are absent from its answers.
 
-`WorldOptions.api_date` (`2025-11-04`, or with a time of day) chooses; empty means today's. A client that must still read
-what an older tool has stored, or a test against older recordings, needs the shapes of that day. Each row was read off
-recorded answers: `until` is the first moment at which one has the key. What changed and was never recorded before the
-change is not here.
+`WorldOptions.api_date` (`2025-11-04`, or with a time of day) chooses; empty means today's. A client that must still
+read what an older tool has stored, or a test against older recordings, needs the shapes of that day. Each row was read
+off recorded answers: `until` is the first moment at which one has the key. What changed and was never recorded before
+the change is not here.
 """
 
 from __future__ import annotations

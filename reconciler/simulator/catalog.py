@@ -73,8 +73,6 @@ SBS_SNAPSHOT_NANOS: Final = 44_000
 IPV4_NANOS: Final = 4_000_000
 
 
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retired:
     """A type that is sold no more: the product catalog still has it, with its end and what replaces it."""

@@ -209,7 +209,11 @@ def image_v1(world: World, image: Image) -> Json:
         "name": image.name,
         "organization": owner,
         "project": image.project,
-        "root_volume": {**root, "size": 0 if sbs else image.root_size, "name": "" if sbs else image.root_name or image.name},
+        "root_volume": {
+            **root,
+            "size": 0 if sbs else image.root_size,
+            "name": "" if sbs else image.root_name or image.name,
+        },
         "extra_volumes": {volume.key: _extra_volume(volume) for volume in image.extra_volumes},
         "public": image.public,
         "arch": image.arch,

@@ -1,4 +1,6 @@
-"""Where two answers differ: status, error type, headers, keys. Values are not compared, nor bytes or order of keys.
+"""Where two answers differ: status, error type and resource, headers, keys.
+
+Values are not compared, nor bytes or order of keys; words of state are counted apart (`words`).
 
 A difference is text such as `server.volumes.0: no key size` with recorded on the left: `+key` is what the simulator
 says beyond the recording, `-key` what it lacks. Objects are compared in full depth, lists by their first item, and a
@@ -15,6 +17,8 @@ from tests.fidelity.cassettes import Exchange, parsed
 
 # What an answer shows only once it has been asked for, or on some reads and not on others, in the recordings too.
 SOMETIMES: Final = frozenset({"admin_password_encryption_ssh_key_id", "admin_password_encrypted_value"})
+# The words of a state machine: the one kind of value that a replay can be held to.
+_WORDS: Final = frozenset({"state", "status", "state_detail", "status_detail"})
 _HEADERS: Final = {"X-Total-Count": "x_total_count", "Link": "link", "Location": "location"}
 
 
@@ -29,6 +33,25 @@ def differences(exchange: Exchange, response: Response) -> list[str]:
     if by_name and isinstance(recorded, dict) and isinstance(shown, dict):
         recorded, shown = _entries(recorded), _entries(shown)
     return [*_headers(exchange, response), *_keys(recorded, shown, "")]
+
+
+def words(exchange: Exchange, response: Response) -> tuple[int, int]:
+    """(state words that are the recorded ones, all that both answers have)."""
+    recorded = dict(_words(exchange.json(), ""))
+    shown = dict(_words(parsed(response.body.decode("utf-8", "replace")), ""))
+    both = recorded.keys() & shown.keys()
+    return sum(recorded[place] == shown[place] for place in both), len(both)
+
+
+def _words(value: Any, where: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in _WORDS and isinstance(item, str):
+                yield f"{where}.{key}", item
+            else:
+                yield from _words(item, f"{where}.{key}")
+    elif isinstance(value, list) and value:
+        yield from _words(value[0], f"{where}[]")
 
 
 def _errors(recorded: Any, shown: Any) -> Iterator[str]:
@@ -77,4 +100,5 @@ def _kind(value: Any) -> str:
         return "a truth value"
     if isinstance(value, (int, float)):
         return "a number"
-    return {dict: "an object", list: "a list", str: "a text"}.get(type(value), "null")
+    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
+    return kinds.get(type(value), "null")

@@ -8,23 +8,25 @@ right before the first recorded answer that shows the end. Where no answer does,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from reconciler.simulator import Timings
 from tests.fidelity.cassettes import Exchange, parsed
 from tests.fidelity.existing import objects
 
-# Action -> (fields of Timings, the state that ends it; None: the object is gone).
-_ACTIONS: Final[dict[str, tuple[tuple[str, ...], str | None]]] = {
+Ended = Callable[[Exchange], bool]
+# (fields of Timings, what shows that it is over).
+Started = tuple[tuple[str, ...], Ended]
+
+# Action -> (fields of Timings, the state that ends it).
+_ACTIONS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "poweron": (("poweron", "poweron_local"), "running"),
     "poweroff": (("poweroff",), "stopped"),
     "stop_in_place": (("standby",), "stopped in place"),
     "reboot": (("reboot",), "running"),
-    "terminate": (("terminate",), None),
 }
 _SNAPSHOT: Final = ("snapshot", "snapshot_local")
 _SETTLED: Final = frozenset({"available", "in_use"})
-Ended = Callable[[Exchange], bool]
 
 
 def timings(exchanges: Sequence[Exchange], index: int) -> Timings:
@@ -37,43 +39,49 @@ def timings(exchanges: Sequence[Exchange], index: int) -> Timings:
     return Timings(**changes)
 
 
-def _started(exchange: Exchange) -> Iterator[tuple[tuple[str, ...], Ended]]:
-    parts, body = exchange.path.split("/"), parsed(exchange.sent) or {}
+def _started(exchange: Exchange) -> Iterator[Started]:
+    parts = exchange.path.split("/")
     if exchange.status >= 400 or exchange.method == "GET":
         return
     if exchange.method == "DELETE":
         if parts[-2] == "servers":
             yield ("volume_release",), _freed
-        return
-    if parts[-1] == "action":
-        if body.get("action") == "backup":
-            yield _SNAPSHOT, _root_free
-            return
-        names, state = _ACTIONS.get(body.get("action", ""), ((), None))
-        yield names, _gone(exchange.path.removesuffix("/action")) if state is None else _shows(parts[-2], state)
-        if state is None:
-            # Nobody looked for the server again: then not later than its volumes were free.
-            yield names, _freed
-        return
-    if parts[-1] in {"export", "export-to-object-storage"}:
+    elif parts[-1] == "action":
+        yield from _acted(exchange.path.removesuffix("/action"), str((parsed(exchange.sent) or {}).get("action")))
+    elif parts[-1] in {"export", "export-to-object-storage"}:
         yield _SNAPSHOT, _shows(parts[-2], "available")
-        return
-    for item in objects(exchange):
-        object_id = str(item["id"])
-        if "/block/" in exchange.path and "volumes" in parts:
-            name = "volume_create" if exchange.method == "POST" else "volume_update"
-            yield (name,), _shows(object_id, *_SETTLED)
-        elif "snapshots" in parts:
-            yield _SNAPSHOT, _shows(object_id, "available")
-        elif "private_nics" in parts or "private-network-interfaces" in parts:
-            yield ("nic_attach",), _shows(object_id, "available")
-        elif "ips" in parts and "server" in body:
-            yield ("ip_attach",), _shows(object_id, "attached")
-        elif "servers" in parts:
-            yield from _volumes(object_id)
+    else:
+        for item in objects(exchange):
+            yield from _changed(exchange, frozenset(parts), str(item["id"]))
 
 
-def _volumes(server_id: str) -> Iterator[tuple[tuple[str, ...], Ended]]:
+def _acted(server_path: str, action: str) -> Iterator[Started]:
+    if action == "backup":
+        yield _SNAPSHOT, _root_free
+    elif action == "terminate":
+        yield ("terminate",), lambda later: later.status == 404 and later.path == server_path
+        # Where nobody looked for the server again: not later than its volumes were free.
+        yield ("terminate",), _freed
+    elif action in _ACTIONS:
+        names, state = _ACTIONS[action]
+        yield names, _shows(server_path.rsplit("/", 1)[-1], state)
+
+
+def _changed(exchange: Exchange, parts: frozenset[str], object_id: str) -> Iterator[Started]:
+    if "/block/" in exchange.path and "volumes" in parts:
+        name = "volume_create" if exchange.method == "POST" else "volume_update"
+        yield (name,), _shows(object_id, *_SETTLED)
+    elif "snapshots" in parts:
+        yield _SNAPSHOT, _shows(object_id, "available")
+    elif parts & {"private_nics", "private-network-interfaces"}:
+        yield ("nic_attach",), _shows(object_id, "available")
+    elif "ips" in parts:
+        yield ("ip_attach",), _shows(object_id, "attached")
+    elif "servers" in parts:
+        yield from _volumes(object_id)
+
+
+def _volumes(server_id: str) -> Iterator[Started]:
     """Volumes that a PATCH or an attach or detach call moves: until Block Storage or their server says so."""
     yield ("volume_detach",), _freed
     yield ("volume_attach",), lambda later: _all_there(later, server_id)
@@ -110,7 +118,3 @@ def _shows(object_id: str, *states: str) -> Ended:
         )
 
     return ended
-
-
-def _gone(path: str) -> Ended:
-    return lambda later: later.status == 404 and later.path == path

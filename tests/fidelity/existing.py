@@ -5,7 +5,8 @@ is not simulated, or its body is lost), is put into the world right before the f
 else that an answer shows must come from the simulator itself: an object that a replayed call should have made is never
 put there, or a missing rule would hide.
 
-Images of the marketplace are the simulator's own; a recorded one is told by label, or by name, architecture and storage.
+Images of the marketplace are the simulator's own; a recorded one is told by label, or by name, architecture and
+storage.
 """
 
 from __future__ import annotations
@@ -141,7 +142,9 @@ class Existing:
             return True
         return any(str(item["id"]) in answer for answer in self._unreplayed)
 
-    def _put(self, world: World, exchange: Exchange, item: dict[str, Any], counted: list[str], *, known: bool = False) -> None:
+    def _put(
+        self, world: World, exchange: Exchange, item: dict[str, Any], counted: list[str], *, known: bool = False
+    ) -> None:
         """`known`: also what the simulator has already, which then becomes what the answer shows."""
         kind = kind_of(exchange.path)
         if kind is None or (self.names.knows(str(item["id"])) and not known):

@@ -82,7 +82,13 @@ def server(seen: Seen) -> Iterator[AnyRecord]:
     for key, volume in item["volumes"].items():
         kind = volume["volume_type"]
         slots.append(
-            Slot(key=key, volume=volume["id"], volume_type=kind, boot=volume["boot"], state=volume.get("state", "available"))
+            Slot(
+                key=key,
+                volume=volume["id"],
+                volume_type=kind,
+                boot=volume["boot"],
+                state=volume.get("state", "available"),
+            )
         )
         yield from _slot_volume(seen, volume)
     yield Server(
@@ -238,9 +244,7 @@ def ipam_ip(seen: Seen) -> Iterator[AnyRecord]:
     item = seen.item
     resource, source = item["resource"], item["source"]
     subnet = source.get("subnet_id")
-    network = next(
-        (one.id for one in seen.world.networks if any(each.id == subnet for each in one.subnets)), None
-    )
+    network = next((one.id for one in seen.world.networks if any(each.id == subnet for each in one.subnets)), None)
     yield IpamIp(
         **seen.dated, address=item["address"], region=seen.place, is_ipv6=item["is_ipv6"], zone=item["zone"],
         subnet=subnet, private_network=network, booked=resource is None or resource["type"] != "instance_private_nic",

@@ -14,7 +14,7 @@ from reconciler.simulator.catalog import SCALEWAY_ORGANIZATION
 from reconciler.simulator.rooms import ROUTES
 from reconciler.simulator.routing import Router
 from tests.fidelity.cassettes import Cassette, Exchange
-from tests.fidelity.compare import differences
+from tests.fidelity.compare import differences, words
 from tests.fidelity.durations import timings
 from tests.fidelity.existing import Existing
 from tests.fidelity.translate import Translation
@@ -32,6 +32,8 @@ class Outcome:
     verdict: Verdict
     route: str
     differences: tuple[str, ...] = ()
+    words_same: int = 0
+    words: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +45,9 @@ class Replayed:
 
 
 def replay(cassette: Cassette) -> Replayed:
-    simulator = Simulator(_world(cassette), clock=VirtualClock(start_ms=cassette.begins_ms - 1),
-                          randomness=SeededRandomness(7))
+    simulator = Simulator(
+        _world(cassette), clock=VirtualClock(start_ms=cassette.begins_ms - 1), randomness=SeededRandomness(7)
+    )
     names = Translation()
     existing = Existing(cassette, simulator, names)
     outcomes = [_one(cassette, index, simulator, names, existing) for index in range(len(cassette.exchanges))]
@@ -80,9 +83,15 @@ def _one(cassette: Cassette, index: int, simulator: Simulator, names: Translatio
     if response.status == exchange.status and response.body:
         names.learn(exchange.json(), _json(response))
     found = tuple(differences(exchange, response))
+    same, compared = words(exchange, response) if exchange.status == response.status else (0, 0)
     return Outcome(
-        cassette=cassette, exchange=exchange, verdict="differs" if found else "agrees", route=template,
+        cassette=cassette,
+        exchange=exchange,
+        verdict="differs" if found else "agrees",
+        route=template,
         differences=found,
+        words_same=same,
+        words=compared,
     )
 
 

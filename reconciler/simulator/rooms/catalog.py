@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.simulator.call import Call, reply, reply_v1
-from reconciler.simulator.catalog import LABELS, RETIRED, Retired, ServerType, local_images, marketplace_image, render_type, server_types
+from reconciler.simulator.catalog import (
+    LABELS,
+    RETIRED,
+    Retired,
+    ServerType,
+    local_images,
+    marketplace_image,
+    render_type,
+    server_types,
+)
 from reconciler.simulator.defaults import ZONES
 from reconciler.simulator.paging import links, page_number, page_size
 from reconciler.simulator.routing import Route
@@ -71,7 +80,14 @@ def list_images(call: Call) -> Response:
     if not query.flag("include_eol"):
         found = [item for item in found if item["valid_until"] is None]
     wanted = query.first("order_by") or "name_asc"
-    if wanted not in {"name_asc", "name_desc", "created_at_asc", "created_at_desc", "updated_at_asc", "updated_at_desc"}:
+    if wanted not in {
+        "name_asc",
+        "name_desc",
+        "created_at_asc",
+        "created_at_desc",
+        "updated_at_asc",
+        "updated_at_desc",
+    }:
         raise invalid("order_by", "constraint", "not a valid value")
     found.sort(key=lambda item: str(item["name"]), reverse=wanted.endswith("_desc"))
     size, page = page_size(query, "page_size", 20), page_number(query)

@@ -74,9 +74,7 @@ def create_image(call: Call) -> Response:
 def _snapshot(call: Call, key: str, snapshot_id: str) -> ExtraVolume:
     local, block = call.world.snapshots.get(snapshot_id), call.world.block_snapshots.get(snapshot_id)
     if local is not None:
-        return ExtraVolume(
-            key=key, snapshot=local.id, volume_type=local.volume_type, size=local.size, name=local.name
-        )
+        return ExtraVolume(key=key, snapshot=local.id, volume_type=local.volume_type, size=local.size, name=local.name)
     if block is not None:
         return ExtraVolume(key=key, snapshot=block.id, size=block.size, name=block.name)
     raise not_found("instance_snapshot", snapshot_id)

@@ -40,7 +40,12 @@ def ipam_ip(item: IpamIp, *, fresh: bool = False) -> Json:
         "source": {"zonal": item.zone} if item.zone is not None else {"subnet_id": item.subnet},
         "resource": shown,
         "tags": list(item.tags),
-        "reverses": [] if fresh else [*_own_reverses(item), *({"address": entry.address, "hostname": entry.hostname} for entry in item.reverses)],
+        "reverses": []
+        if fresh
+        else [
+            *_own_reverses(item),
+            *({"address": entry.address, "hostname": entry.hostname} for entry in item.reverses),
+        ],
         "region": item.region,
         "zone": item.zone,
     }

@@ -19,7 +19,17 @@ from reconciler.simulator.records import BlockVolume, Volume
 from reconciler.simulator.records_static import BlockSnapshot, Image, Snapshot
 from reconciler.simulator.rooms.server_common import task
 from reconciler.simulator.routing import Route
-from reconciler.simulator.wire import Json, Response, bad_request, denied, invalid, precondition, time_v1, time_z, transient
+from reconciler.simulator.wire import (
+    Json,
+    Response,
+    bad_request,
+    denied,
+    invalid,
+    precondition,
+    time_v1,
+    time_z,
+    transient,
+)
 from reconciler.simulator.world import World
 
 V1 = "/instance/v1/zones/{zone}/snapshots"
