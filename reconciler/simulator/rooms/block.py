@@ -172,13 +172,14 @@ def delete_volume(call: Call) -> Response:
     return nothing()
 
 
-def list_types(_call: Call) -> Response:
+def list_types(call: Call) -> Response:
     types = [
         {
             "type": f"sbs_{iops // 1000}k",
             "pricing": {"currency_code": "EUR", "units": 0, "nanos": nanos},
             "snapshot_pricing": {"currency_code": "EUR", "units": 0, "nanos": SBS_SNAPSHOT_NANOS},
             "specs": {"perf_iops": iops, "class": "sbs"},
+            "zone": call.zone,
         }
         for iops, nanos in SBS_PRICES.items()
     ]

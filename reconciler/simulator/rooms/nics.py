@@ -119,7 +119,8 @@ def get_v1(call: Call) -> Response:
 
 
 def update_v1(call: Call) -> Response:
-    return reply_v1({"private_nic": nic_v1(_set_tags(call))})
+    """Without an envelope, as the SDK reads it: the one answer of v1 that has none."""
+    return reply_v1(nic_v1(_set_tags(call)))
 
 
 def delete_v1(call: Call) -> Response:
