@@ -51,15 +51,21 @@ def _types(call: Call, path: str, show: Callable[[ServerType], Json]) -> Respons
 
 
 def list_local_images(call: Call) -> Response:
-    """By label, storage type and zone: one answer per architecture."""
+    """By label or marketplace image, storage type, zone and architecture."""
     query = call.query
     label, kind, zone = query.first("image_label"), query.first("type"), query.first("zone")
+    arch, image = query.first("arch"), query.first("image_id")
+    if image is not None:
+        label = next((name for name in LABELS if marketplace_image(name)["id"] == image), image)
     if label is not None and label not in LABELS:
         raise not_found("MarketplaceImage", label)
     found = [
         item.render()
         for item in local_images().values()
-        if label in (None, item.label) and kind in (None, "unknown_type", item.type) and zone in (None, item.zone)
+        if label in (None, item.label)
+        and kind in (None, "unknown_type", item.type)
+        and zone in (None, item.zone)
+        and arch in (None, item.arch)
     ]
     found.sort(key=lambda item: (item["type"], item["label"], item["zone"], item["arch"]))
     size, page = page_size(query, "page_size"), page_number(query)

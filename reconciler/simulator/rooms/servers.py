@@ -56,9 +56,16 @@ def _filter(call: Call, tags: set[str], projects: frozenset[str] | None) -> Call
     if ids := query.first("servers"):
         chosen = set(ids.split(","))
         tests.append(lambda server: server.id in chosen)
-    if (network := query.first("private_network")) is not None:
-        inside = {nic.server for nic in world.nics.under("network", network)}
+    networks = {*(query.first("private_networks") or "").split(","), query.first("private_network") or ""} - {""}
+    if networks:
+        inside = {nic.server for network in networks for nic in world.nics.under("network", network)}
         tests.append(lambda server: server.id in inside)
+    if (mac := query.first("private_nic_mac_address")) is not None:
+        tests.append(
+            lambda server: any(nic.mac_address == mac.lower() for nic in world.nics.under("server", server.id))
+        )
+    if (address := query.first("with_ip")) is not None:
+        tests.append(lambda server: any(address in (ip.address or "") for ip in world.ips.under("server", server.id)))
     if (without := query.flag("without_ip")) is not None:
         tests.append(lambda server: (world.ips.count("server", server.id) == 0) == without)
     if not tests:
