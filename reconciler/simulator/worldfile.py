@@ -198,6 +198,12 @@ def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
 
 
+def _holder(volume: Any) -> str | None:
+    """The server that a block volume is attached to; while it detaches, the server may be gone before the link."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
+
+
 _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] = (
     ("server", "image", "image", _attribute("image")),
     ("server", "security_group", "security_group", _attribute("security_group")),
