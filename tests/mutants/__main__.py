@@ -2,8 +2,8 @@
 
 A mutant is a patch beside this file and an entry in `catalogue.toml`: the rule, the patch, what is broken in words, and
 what must fail: a test, a case (a file below tests/cases, played by `reconciler simulate run`), or both. First all of
-them must pass on the copy as it is; then, one mutant at a time, its test and its case must fail. A mutant that survives,
-or a patch that no longer applies, fails the run. A case that was not played to its end says nothing about a mutant.
+them must pass on the copy as it is; then, one mutant at a time, its test and its case must fail. A mutant that
+survives, or a patch that no longer applies, fails the run. A case that was not played says nothing about a mutant.
 `--cases` leaves the tests out. The product itself has no switch for any of it.
 """
 
