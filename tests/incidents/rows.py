@@ -43,7 +43,8 @@ class Row:
 
 
 def _row(entry: Mapping[str, Any]) -> Row:
-    return Row(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Row(**given)
 
 
 def rows() -> Sequence[Row]:
