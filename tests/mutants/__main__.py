@@ -9,6 +9,7 @@ survives, or a patch that no longer applies, fails the run. A case that was not 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SECONDS = 600
 COPIES = 2
+# Where a case fails that is no case, or whose past cannot be played.
+_BEFORE_THE_FIRST_STEP = ("the file", "the past")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,17 @@ def run_tests(tree: Path, tests: Sequence[str]) -> Verdict:
 
 
 def run_cases(tree: Path, cases: Sequence[str]) -> Verdict:
-    """Played to their end by the command that users have."""
-    done = python(tree, "reconciler", "simulate", "run", *(f"tests/cases/{case}" for case in cases))
-    return Verdict({0: True, 1: False}.get(done.returncode), done.stdout + done.stderr)
+    """Played by the command that users have. A case that did not come to its first step says nothing."""
+    files = [f"tests/cases/{case}" for case in cases]
+    done = python(tree, "reconciler.cli.main", "simulate", "run", "-o", "json", *files)
+    try:
+        played = json.loads(done.stdout)["cases"]
+    except (ValueError, KeyError):
+        return Verdict(None, done.stdout + done.stderr)
+    failures = [failure for case in played for failure in case["failures"]]
+    if len(played) != len(cases) or any(failure["where"] in _BEFORE_THE_FIRST_STEP for failure in failures):
+        return Verdict(None, done.stdout)
+    return Verdict(not failures, done.stdout)
 
 
 def patch(tree: Path, mutant: Mutant, *, reverse: bool = False) -> bool:
