@@ -210,6 +210,11 @@ _STACK_NOW: Final = {
         help="From the first step on it cannot be read: it is missing, its file is broken, or of a newer version; "
         "`no` in a later step ends that.",
     ),
+    "hangs": Key(
+        shape=FLAG,
+        help="From the first step on a Pulumi command that writes to it does not end by itself.",
+        default="no",
+    ),
 }
 STACK: Final = Record(
     "a stack",

@@ -78,6 +78,7 @@ class StackChange:
     unlock: bool = False
     pending: tuple[PendingDecl, ...] | None = None
     unreadable: str | None = None
+    hangs: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,6 +136,7 @@ class Stage:
         for stack in self.case.stacks:
             if stack.now.unreadable:
                 self._blind(stack.name, stack.now.unreadable)
+            self._hang(stack.name, stack.now)
         self.simulator.traffic.reset()
         self.faults(self.case.faults)
         self.lies(self.case.lies)
@@ -232,6 +233,11 @@ class Stage:
             self.pending(stack, change.pending)
         if change.unreadable:
             self._blind(stack, change.unreadable)
+        self._hang(stack, change)
+
+    def _hang(self, stack: str, change: StackChange) -> None:
+        if change.hangs is not None:
+            (self.host.hanging.add if change.hangs else self.host.hanging.discard)(stack)
 
     def _blind(self, stack: str, how: str) -> None:
         path = self.states.path(stack)

@@ -57,6 +57,7 @@ def test_the_shortest_case_is_two_lines() -> None:
         (steps("{run: drift, findings: {detached w1-ip: {verdict: act, eur: 3 USD}}}"), "RC0803", 5),
         (steps("do: {add_volume: {name: v, size: 10G}}"), "RC0803", 5),
         (resources("ip: {name: a, on: w9}"), "RC0804", 4),
+        (steps("run: adopt {w2} -y"), "RC0804", 5),
         (resources("volume: {name: v}", "ip: {name: a, on: v}"), "RC0804", 5),
         (resources("snapshot: {name: s, of: v9}"), "RC0804", 4),
         (resources("server: {name: w1, stack: ci/prd}"), "RC0804", 4),
