@@ -54,7 +54,7 @@ class _Drive:
     def _round(self) -> set[Ref]:
         """One look at every id, with at most one destructive call each; the ids that are not gone yet."""
         left: set[Ref] = set()
-        self.memory = self.setting.store.memory(self.setting.scope.uuid)
+        self.memory = self.setting.memory()
         for ref in self._order():
             if ref in self.struck:
                 continue

@@ -20,6 +20,7 @@ from reconciler.model.scope import Scope
 from reconciler.plan import canonical, digest
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report import plan_text, run_text
 from reconciler.report.document import ScopeFailure
@@ -80,6 +81,7 @@ class Doors(TypedDict):
     ids: Ids
     executor: Executor
     holder: str
+    records: Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Session:
             ids=runtime.ids,
             executor=runtime.executor,
             holder=holder(),
+            records=runtime.records(self.store),
         )
 
     def show(self, plan: Plan) -> None:

@@ -14,6 +14,8 @@ from typing import Final
 
 from reconciler.model.resources import Ref
 
+_LIVE: Final = "live"
+
 
 class WorkerState(StrEnum):
     PROVISIONING = "provisioning"  # the create is to be sent, or is under way
@@ -54,7 +56,7 @@ class WorkerRow:
     def mark(self) -> str:
         """What a write compares: it changes whenever anybody writes the row."""
         machine = self.machine.id if self.machine is not None else "-"
-        return f"{self.state.value} {machine} {self.deletion_id or 'live'} {self.changed_ms}"
+        return f"{self.state.value} {machine} {self.deletion_id or _LIVE} {self.changed_ms}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,11 @@ class RecordsView:
 NO_RECORDS: Final = RecordsView()
 
 
+def is_live(mark: str) -> bool:
+    """Whether a row was live when it had this mark."""
+    return mark.split(" ")[2:3] == [_LIVE]
+
+
 def machines_of(rows: Iterable[WorkerRow]) -> frozenset[Ref]:
-    """The machines that rows name, doomed ones included."""
-    return frozenset(row.machine for row in rows if row.machine is not None)
+    """The machines that live rows hold."""
+    return frozenset(row.machine for row in rows if row.live and row.machine is not None)

@@ -35,7 +35,7 @@ from sqlalchemy import (
 
 from reconciler.store import worker_tables
 from reconciler.store.columns import json_column as _json
-from reconciler.store.columns import metadata
+from reconciler.store.columns import metadata as metadata
 from reconciler.store.columns import ms_column as _ms
 from reconciler.store.columns import only_where as _only_where
 from reconciler.store.columns import ref_columns as _ref

@@ -121,7 +121,9 @@ def _check(name: str, condition: str) -> sa.CheckConstraint:
 
 
 def _index(name: str, table: str, *columns: str, where: str | None = None, unique: bool = False) -> None:
-    only = {"postgresql_where": sa.text(where), "sqlite_where": sa.text(where)} if where is not None else {}
+    only: dict[str, Any] = (
+        {"postgresql_where": sa.text(where), "sqlite_where": sa.text(where)} if where is not None else {}
+    )
     op.create_index(name, table, list(columns), unique=unique, **only)
 
 
