@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from reconciler.diff.authority import Entry, slot_of
 from reconciler.diff.context import Context, entry_subject, subject
 from reconciler.diff.judge import judge_child, judge_server
-from reconciler.diff.machines import double_of, goes_along, unrecorded
+from reconciler.diff.machines import goes_along, of_worker
 from reconciler.diff.ownership import Claim, in_use, near_miss
 from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import ActionKind, Evidence, Finding, FindingKind, Ledger, Verdict
@@ -30,14 +30,14 @@ def leftovers(context: Context) -> Iterator[Finding]:
     for item in context.index.by_kind[Kind.SERVER].values():
         if item.id in held or item.project != project or not isinstance(item, Server):
             continue
-        double = double_of(item, context)
-        if double is not None or context.rows.holder(item, context.memory) is not None:
+        finding = of_worker(item, context)
+        if finding is None and context.rows.holder(item, context.memory) is None:
+            finding = _server(item, context)
+            taken.update(finding.refs)
+        else:  # a worker's, with all that hangs on it
             taken.update((item.ref, *(child.ref for child in context.usage.children(item))))
-            yield from (double,) if double is not None else ()
-            continue
-        finding = unrecorded(item, context) or _server(item, context)
-        taken.update(finding.refs)
-        yield finding
+        if finding is not None:
+            yield finding
     for child in context.usage.loose:
         if child.project == project and child.ref not in taken and context.rows.holder(child, context.memory) is None:
             found = _child(child, context)

@@ -28,7 +28,15 @@ def goes_along(child: Resource, server: Server, context: Context) -> bool:
     return goes_with(child, server, scope=context.scope, memory=context.memory)
 
 
-def double_of(server: Server, context: Context) -> Finding | None:
+def of_worker(server: Server, context: Context) -> Finding | None:
+    """`duplicate` or `unrecorded`, of a machine that says that it is a worker's; None where neither is so."""
+    double = _double_of(server, context)
+    if double is not None or context.rows.holder(server, context.memory) is not None:
+        return double
+    return _unrecorded(server, context)
+
+
+def _double_of(server: Server, context: Context) -> Finding | None:
     """`duplicate`: it carries the id of a worker whose row records another machine, or of one that several carry."""
     if server.id in context.rows.by_machine or context.world.unread_records is not None:
         return None  # the machine of a row is never the one too many
@@ -44,7 +52,7 @@ def double_of(server: Server, context: Context) -> Finding | None:
     return None
 
 
-def unrecorded(server: Server, context: Context) -> Finding | None:
+def _unrecorded(server: Server, context: Context) -> Finding | None:
     """`unrecorded`: a running machine of an elastic fleet of ours without a row. None for every other machine."""
     fleet, worker = _expected(server, context), tag_value(server.tags, WORKER_TAG)
     if fleet is None or not worker or server.state not in _RUNNING:
@@ -54,9 +62,14 @@ def unrecorded(server: Server, context: Context) -> Finding | None:
     if context.never(server) is not None or server.ref in context.memory.released:
         return None
     judgement = _revision(server) or judge_unrecorded(server, context)
+    children = [child for child in context.usage.children(server) if child.id not in context.held]
     return Finding(
         kind=FindingKind.UNRECORDED,
-        subjects=(subject(server, worker=worker), Subject(kind=ROW, zone=server.zone, id=worker, worker=worker)),
+        subjects=(
+            subject(server, worker=worker),
+            Subject(kind=ROW, zone=server.zone, id=worker, worker=worker),
+            *(subject(child) for child in children),
+        ),
         fleet=fleet.name,
         stack=fleet.stack,
         ledgers={Ledger.DESIRED: "elastic fleet", Ledger.INVENTORY: server.state, Ledger.RECORDS: "no row"},
@@ -65,7 +78,7 @@ def unrecorded(server: Server, context: Context) -> Finding | None:
         reason=judgement.reason,
         rule="rules 3 and 9",
         wait_until_ms=judgement.wait_until_ms,
-        cost=context.cost(server),
+        cost=context.cost(server, *children),
         evidence=(context.seen(f"it carries the id of worker {worker} and the owner tags of fleet {fleet.name}"),),
         witness=f"the output of {fleet.stack} declares the fleet",
     )

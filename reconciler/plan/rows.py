@@ -25,7 +25,7 @@ def write(world: World, index: Index, finding: Finding) -> Action:
     """RECORD, ATTACH or PURGE. A machine that is proved gone is a condition, which the limits count."""
     worker, row = finding.row or "", world.records.row(finding.row or "")
     # Of a doomed row nothing is to be proved but that its deletion is finished, which the store does.
-    refs = finding.refs if row is None or row.live else ()
+    refs = finding.refs[:1] if row is None or row.live else ()
     conditions = list(as_judged(world, finding))
     if finding.action is ActionKind.RECORD:
         uids = [fleet.uid for fleet in world.desired.fleets if fleet.name == finding.fleet]
