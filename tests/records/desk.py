@@ -67,9 +67,7 @@ class Desk:
         passing = self.record("passing", ref(999))
         self.records.purge(SCOPE, passing, why="it was never meant", lease=self.lease)
 
-    def doom(
-        self, row: WorkerRow, *children: Ref, store: SqlStore | None = None, lease: Lease | None = None
-    ) -> Warrant:
+    def doom(self, row: WorkerRow, *children: Ref, store: SqlStore | None = None) -> Warrant:
         """Decide the deletion of a row's machine, and of the row with it."""
         assert row.machine is not None
         return (store or self.store).decide_deletion(
@@ -80,7 +78,7 @@ class Desk:
             reason="it failed",
             finding_id="f" * 32,
             hour_nanos=1,
-            lease=lease or self.lease,
+            lease=self.lease,
             per_hour=100,
             worker=row,
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from sqlalchemy import text
 
 from reconciler.kernel.errors import RefusedError, StoreError
 from reconciler.model.memory import Recorded
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Kind
-from reconciler.store import check
+from reconciler.store import SqlStore, check
 from tests.records.desk import MACHINE, OTHER, WORKER, Desk
 from tests.store.place import PROJECT, SCOPE, Place, decide, hold, ref
 from tests.store.racing import race
@@ -143,9 +147,11 @@ RAW = {
 def test_no_program_can_write_what_the_protocol_forbids(desk: Desk, what: str) -> None:
     desk.doom(desk.record())
     with desk.store.database.engine.connect() as connection, connection.begin() as transaction:
+        *before, last = RAW[what].split("; ")
+        for statement in before:
+            connection.execute(text(statement))
         with pytest.raises(Exception, match=r"(?i)constraint"):
-            for statement in RAW[what].split("; "):
-                connection.execute(text(statement))
+            connection.execute(text(last))
         transaction.rollback()
 
 
@@ -177,40 +183,25 @@ def test_a_database_that_fails_in_the_middle_of_a_decision_keeps_neither_half(de
 # -- races: two connections, the second proved waiting, both winners
 
 
-def both(desk: Desk, first: str, second: str) -> tuple[str | None, str | None]:
-    """Run two units of work about one machine; the codes that they end with."""
-    judged = {"decide": None, "record": None, "attach": None, "purge": None}
-    assert judged.keys() >= {first, second}
-    recorded = desk.intend() if {"attach", "purge"} & {first, second} else None
-    if (first, second) in (("purge", "doom"), ("doom", "purge")):
-        raise AssertionError("use the tests of their own")
+Call = Callable[[SqlStore], Any]
+STOPS = {"decide": "resources.doom", "record": "workers.insert", "attach": "workers.attach", "purge": "workers.delete"}
 
-    def call(name: str):  # type: ignore[no-untyped-def]
-        match name:
-            case "decide":
-                return lambda store: decide(store, desk.lease, MACHINE, CHILD)
-            case "record":
-                return lambda store: Desk(desk.place, store, desk.lease).record(OTHER)
-            case "attach":
-                assert recorded is not None
-                return lambda store: Desk(desk.place, store, desk.lease).records.attach(
-                    SCOPE, recorded, MACHINE, lease=desk.lease
-                )
-            case _:
-                assert recorded is not None
-                return lambda store: Desk(desk.place, store, desk.lease).records.purge(
-                    SCOPE, recorded, why="none found", lease=desk.lease
-                )
 
-    stops = {
-        "decide": "resources.doom",
-        "record": "workers.insert",
-        "attach": "workers.attach",
-        "purge": "workers.delete",
-    }
-    winner, loser = race(desk.place, (desk.store, call(first)), call(second), stop_after=stops[first])
-    assert desk.place.broken() == {}
-    return winner.code, loser.code
+def call_of(name: str, desk: Desk, intent: WorkerRow | None) -> Call:
+    """One unit of work about the machine, by another process."""
+
+    def call(store: SqlStore) -> Any:
+        other = Desk(desk.place, store, desk.lease)
+        if name == "decide":
+            return decide(store, desk.lease, MACHINE, CHILD)
+        if name == "record":
+            return other.record(OTHER)
+        assert intent is not None
+        if name == "attach":
+            return other.records.attach(SCOPE, intent, MACHINE, lease=desk.lease)
+        return other.records.purge(SCOPE, intent, why="none found", lease=desk.lease)
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -227,23 +218,23 @@ def both(desk: Desk, first: str, second: str) -> tuple[str | None, str | None]:
     ],
 )
 def test_whoever_commits_first_wins_and_the_other_is_refused(desk: Desk, first: str, second: str, refused: str) -> None:
-    assert both(desk, first, second) == (None, refused)
+    intent = desk.intend() if {"attach", "purge"} & {first, second} else None
+    mine, other = (call_of(name, desk, intent) for name in (first, second))
+    winner, loser = race(desk.place, (desk.store, mine), other, stop_after=STOPS[first])
+    assert (winner.code, loser.code) == (None, refused)
+    assert desk.place.broken() == {}
 
 
 def test_a_report_that_commits_first_keeps_its_worker(desk: Desk) -> None:
     """The agent's word and the decision: the row's lock orders them, and the mark tells them apart."""
     judged = desk.record()
-    gate = "UPDATE workers SET state = 'ready', changed_ms = changed_ms + 1"
+    report = text("UPDATE workers SET state = 'ready', changed_ms = changed_ms + 1")
+
+    def reports(store: SqlStore) -> None:
+        store.database.write("report", lambda c: c.execute(report, execution_options={"step": "report"}))
+
     winner, loser = race(
-        desk.place,
-        (
-            desk.store,
-            lambda store: store.database.write(
-                "report", lambda c: c.execute(text(gate), execution_options={"step": "report"})
-            ),
-        ),
-        lambda other: desk.doom(judged, store=other),
-        stop_after="report",
+        desk.place, (desk.store, reports), lambda other: desk.doom(judged, store=other), stop_after="report"
     )
     assert (winner.code, loser.code) == (None, "RC0231")
     assert desk.row().live
@@ -253,10 +244,10 @@ def test_a_report_that_commits_first_keeps_its_worker(desk: Desk) -> None:
 def test_of_a_decision_and_an_end_of_one_row_the_first_wins(desk: Desk, first: str) -> None:
     judged = desk.record()
 
-    def doom(store):  # type: ignore[no-untyped-def]
+    def doom(store: SqlStore) -> Any:
         return desk.doom(judged, store=store)
 
-    def purge(store):  # type: ignore[no-untyped-def]
+    def purge(store: SqlStore) -> Any:
         return Desk(desk.place, store, desk.lease).records.purge(SCOPE, judged, why="gone", lease=desk.lease)
 
     calls = {"doom": (doom, purge, "workers.doom", "RC0231"), "purge": (purge, doom, "workers.delete", "RC0230")}
