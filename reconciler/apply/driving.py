@@ -56,7 +56,7 @@ class _Drive:
         """One look at every id, with at most one destructive call each; the ids that are not gone yet."""
         left: set[Ref] = set()
         self.said = False
-        self.memory = self.setting.store.memory(self.setting.scope.uuid)
+        self.memory = self.setting.memory()
         for ref in self._order():
             if ref in self.struck:
                 continue
