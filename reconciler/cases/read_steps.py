@@ -20,7 +20,8 @@ from reconciler.model.finding import ActionKind, FindingKind, Verdict
 from reconciler.simulator.strangers import OPERATIONS
 
 _OF_RUN: Final = (
-    "exit", "findings", "includes", "actions", "deletes", "calls", "stdout", "stderr", "kill", "nth", "during",
+    "exit", "findings", "includes", "counts", "actions", "deletes",
+    "calls", "stdout", "stderr", "kill", "nth", "during",
 )  # fmt: skip
 # The argument that an operation takes when only one is given.
 _MAIN: Final = {"rename": "id", "set_tags": "id", "add_server": "name", "add_volume": "name"}
@@ -75,6 +76,7 @@ class StepReader:
             "exit": given.get("exit"),
             "findings": () if findings == "none" else (None if findings is None else self._findings(findings)),
             "includes": self._findings(given.get("includes")) if "includes" in given else (),
+            "counts": self._counts(given),
             "actions": None if actions is None else ({} if actions == "none" else dict(actions.values)),
             "deletes": names_of(given.get("deletes"), self.names) if "deletes" in given else None,
             "calls": bounds(given.get("calls"), self.problems),
@@ -96,7 +98,7 @@ class StepReader:
             hint = meant(first, sorted(commands))
             self.problems.add("RC0812", given.at("run"), f"`{first}` is no command that a case runs", hint=hint)
         if first != "drift":
-            for key in ("findings", "includes"):
+            for key in ("findings", "includes", "counts"):
                 if key in given:
                     hint = "Run `drift` in a step of its own, or look at the `actions` of `plan` and `apply`."
                     self.problems.add("RC0812", given.at(key), f"`{first}` has no {key}", hint=hint)
@@ -104,6 +106,17 @@ class StepReader:
             hint = "Only `plan` and `apply` have them."
             self.problems.add("RC0812", given.at("actions"), f"`{first}` has no actions", hint=hint)
         return words
+
+    def _counts(self, given: Fields) -> Mapping[str, int] | None:
+        counts = given.get("counts")
+        if not isinstance(counts, Fields):
+            return None if counts is None else {}
+        kinds = [one.value for one in FindingKind]
+        for kind in counts.values:
+            if kind not in kinds:
+                hint = meant(kind, kinds)
+                self.problems.add("RC0802", counts.at(kind), f"`{kind}` is no kind of finding", hint=hint)
+        return dict(counts.values)
 
     def _stacks(self, given: Fields) -> dict[str, Any]:
         changes: Fields = given.get("stacks")
