@@ -17,6 +17,7 @@ from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
 from reconciler.model.finding import ActionKind, FindingKind, Verdict
+from reconciler.simulator.faults import path_pattern
 from reconciler.simulator.strangers import OPERATIONS
 
 _OF_RUN: Final = (
@@ -177,6 +178,7 @@ class StepReader:
         if not path:
             hint = "Like `GET /instance/v1/zones/*/servers`."
             self.problems.add("RC0802", given.at("request"), "a request is a method and a path", hint=hint)
+        _check_path(path, given.at("request"), self.problems)
         do = self.operation(given.get("do")) or Operation(op="", args={})
         return Meanwhile(method=method, path=path, nth=given.get("nth", 1), do=do)
 
@@ -266,8 +268,17 @@ def bounds(given: Fields | None, problems: Problems) -> tuple[Bound, ...]:
             hint = meant(counter, COUNTERS, otherwise=f"One of {', '.join(COUNTERS)}, or `METHOD PATH` with a glob.")
             problems.add("RC0801", given.at(counter), f"unknown counter `{counter}`", hint=hint)
         else:
+            _check_path(counter.partition(" ")[2], given.at(counter), problems)
             found.append(Bound(counter=counter, relation=match[1] or "==", number=int(match[2])))
     return tuple(found)
+
+
+def _check_path(path: str, mark: Mark, problems: Problems) -> None:
+    """A glob is never wrong; an expression may be."""
+    try:
+        path_pattern(path)
+    except re.error as error:
+        problems.add("RC0802", mark, f"no regular expression: {error}", hint="Like `/instance/v1/zones/*/servers`.")
 
 
 def faults_of(given: Any, problems: Problems) -> tuple[Any, ...]:
