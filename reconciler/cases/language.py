@@ -318,6 +318,10 @@ STEP: Final = Record(
             shape=_FINDINGS, help="All findings of `drift` but `unmanaged`: `KIND SUBJECT: VERDICT ACTION`."
         ),
         "includes": Key(shape=MapOf(_FINDING), help="Some of the findings of `drift`."),
+        "counts": Key(
+            shape=OneOf(((("map",), MapOf(COUNT, words="a count for each kind")), (("str",), _NONE))),
+            help="How many findings of each kind `drift` has; `unmanaged` ones are looked at only where mentioned.",
+        ),
         "actions": Key(
             shape=OneOf(((("map",), MapOf(TEXT)), (("str",), _NONE))),
             help="All actions of `plan` (`planned`) or `apply` (`done`, `skipped`, `waiting`, `failed`): "
@@ -381,6 +385,10 @@ CASE: Final = Record(
         "timings": Key(shape=Choice(("real", "instant")), help="How long the cloud takes.", default="real"),
         "stacks": Key(shape=MapOf(STACK), help="The stacks by name, `project/stack`.", default="`ci/prod`"),
         "resources": Key(shape=ListOf(RESOURCE), help="What exists, and in which ledgers.", default="nothing"),
+        "recorded": Key(
+            shape=TEXT,
+            help="The file that `simulate record` wrote beside the case: a live scope instead of `resources`.",
+        ),
         "records": Key(shape=Plain("a list of rows", "array"), help="Rows of the records.", default="none"),
         "processes": Key(
             shape=ListOf(PROCESS), help="Processes on this host that may still be at work.", default="none"

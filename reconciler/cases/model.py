@@ -171,6 +171,7 @@ class Step:
     exit: int | None = None
     findings: tuple[Expected, ...] | None = None
     includes: tuple[Expected, ...] = ()
+    counts: Mapping[str, int] | None = None
     actions: Mapping[str, str] | None = None
     deletes: tuple[str, ...] | None = None
     calls: tuple[Bound, ...] = ()
@@ -210,6 +211,7 @@ class Case:
     instant: bool
     stacks: tuple[StackDecl, ...]
     items: tuple[Item, ...]
+    recorded: Path | None
     processes: tuple[ProcessDecl, ...]
     faults: tuple[Any, ...]
     lies: tuple[Any, ...]

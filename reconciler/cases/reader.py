@@ -73,6 +73,7 @@ def _case(found: Fields, *, path: Path, problems: Problems, commands: Collection
         instant=found.get("timings") == "instant",
         stacks=tuple(_stack(name, stacks, items, names=names) for name in stack_names),
         items=items,
+        recorded=_recorded(found, path, problems),
         processes=processes(found.get("processes", ())),
         faults=faults_of(found.get("faults"), problems),
         lies=lies_of(found.get("lies"), names, problems),
@@ -92,6 +93,19 @@ def _refuse_records(found: Fields, problems: Problems) -> None:
                 f"`{key}`: this version has no ledger of records",
                 hint="Leave it out; a case has three ledgers until then: what a stack declares, its state, the cloud.",
             )
+
+
+def _recorded(found: Fields, path: Path, problems: Problems) -> Path | None:
+    name: str | None = found.get("recorded")
+    if name is None:
+        return None
+    if "resources" in found:
+        hint = "A recording brings its own world."
+        problems.add("RC0808", found.at("resources"), "`resources` beside `recorded`", hint=hint)
+    if Path(name).name != name:
+        hint = "It lies beside the case: name the file alone."
+        problems.add("RC0802", found.at("recorded"), f"{name!r} is not the name of a file", hint=hint)
+    return path.parent / name
 
 
 def _check_stack_names(stacks: Fields, problems: Problems) -> None:

@@ -51,6 +51,8 @@ def test_the_shortest_case_is_two_lines() -> None:
         (steps("{run: drift, findings: {detachd w1-ip: act destroy}}"), "RC0802", 5),
         (steps("{run: drift, findings: {detached w1-ip: do it}}"), "RC0802", 5),
         (steps("{run: drift, calls: {mutating: about 3}}"), "RC0802", 5),
+        (steps("{run: drift, calls: {'GET re:(': 1}}"), "RC0802", 5),
+        (steps("{run: drift, during: [{request: 'GET re:(', do: {kill_server: w1}}]}"), "RC0802", 5),
         (resources("server: {name: w1, age: 10}"), "RC0803", 4),
         (resources("server: {name: w1, age: 10 min}"), "RC0803", 4),
         (resources("volume: {name: v, size: 10 GiB}"), "RC0803", 4),
