@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -24,8 +25,14 @@ each = pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
 
 @cache
 def functions(path: Path) -> frozenset[str]:
-    """Names of the functions that a module defines at its top."""
-    return frozenset(node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef))
+    """`name` of each function at the top of a module, `Class::name` of those in a class."""
+    body = ast.parse(path.read_text()).body
+    inner = {f"{one.name}::{node.name}" for one in body if isinstance(one, ast.ClassDef) for node in _defs(one.body)}
+    return frozenset({node.name for node in _defs(body)} | inner)
+
+
+def _defs(body: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    return (node for node in body if isinstance(node, ast.FunctionDef))
 
 
 def test_no_row_is_left_out_and_none_is_there_twice() -> None:
