@@ -30,6 +30,7 @@ LEDGERS: Final = ("cloud", "state")
 SERVER_STATES: Final = ("running", "stopped", "stopped in place", "starting", "stopping", "locked")
 OPERATIONS: Final = ("creating", "updating", "deleting", "reading", "importing")
 UNREADABLE: Final = ("missing", "broken", "newer")
+ROW_STATES: Final = ("provisioning", "bootstrapping", "ready", "busy", "failed")
 KINDS: Final = ("server", "ip", "volume", "network", "snapshot", "placement_group", "security_group")
 
 RULE: Final = Scalar("a rule, 1 to 17", ("int",), int, {"type": "integer", "minimum": 1, "maximum": 17})
@@ -71,7 +72,10 @@ _COMMON: Final = {
 }
 _OWNED: Final = {
     "fleet": Key(shape=TEXT, help="The fleet it is a part of."),
-    "slot": Key(shape=COUNT, help="Its slot in the fleet."),
+    "slot": Key(shape=COUNT, help="Its slot in a fleet of a fixed size."),
+    "worker": Key(
+        shape=TEXT, help="The worker of an elastic fleet that it is, instead of a slot; its id is made of it."
+    ),
 }
 
 ROOT: Final = Record(
@@ -197,6 +201,8 @@ FLEET: Final = Record(
     "a fleet",
     {
         "replicas": Key(shape=COUNT, help="How many machines it declares.", default="as many as it has slots here"),
+        "min": Key(shape=COUNT, help="Of an elastic fleet: the fewest machines.", default="0, with `max`"),
+        "max": Key(shape=COUNT, help="Of an elastic fleet, which has no slots: the most machines."),
         "type": Key(shape=TEXT, help="The commercial type of its machines.", default="DEV1-S"),
         "zone": Key(shape=TEXT, help="Their zone.", default="fr-par-1"),
         "revision": Key(shape=TEXT, help="12 hex digits.", default="0123456789ab"),
@@ -239,6 +245,26 @@ RIGHTS: Final = Record(
         "read_only": Key(shape=FLAG, help="It may not write.", default="no"),
         "ipam_needs_project": Key(shape=FLAG, help="IPAM answers an empty 200 without a project.", default="no"),
         "revoked": Key(shape=FLAG, help="Every call answers 401.", default="no"),
+    },
+)
+ROW: Final = Record(
+    "a row",
+    {
+        "worker": Key(shape=TEXT, help="The worker that it is about.", required=True),
+        "fleet": Key(shape=TEXT, help="Its fleet.", required=True),
+        "state": Key(shape=Choice(ROW_STATES), help="What the row says.", default="ready"),
+        "machine": Key(shape=Name(), help="The server of this case that it records.", default="none"),
+        "age": Key(shape=DURATION, help="How long before the start it was written.", default="1d"),
+        "sent": Key(shape=DURATION, help="How long before the start its create was sent.", default="not"),
+        "ended": Key(shape=TEXT, help="It ended, for this reason: what is left of it is a tombstone."),
+    },
+)
+ROW_LEFT: Final = Record(
+    "a row that is left",
+    {
+        "worker": Key(shape=TEXT, help="The worker that it is about.", required=True),
+        "state": Key(shape=Choice(ROW_STATES), help="What the row says."),
+        "machine": Key(shape=Name(), help="The server that it records."),
     },
 )
 PROCESS: Final = Record(
@@ -353,7 +379,9 @@ EXPECT: Final = Record(
             help="Stack -> its pending operations, as `creating w3`; or `none`.",
         ),
         "calls": Key(shape=CALLS, help="How often all commands together call the API."),
-        "rows": Key(shape=Plain("a list of rows", "array"), help="Rows of the records."),
+        "rows": Key(
+            shape=OneOf(((("seq",), ListOf(ROW_LEFT)), (("str",), _NONE))), help="All rows of the records; `none`."
+        ),
     },
 )
 CASE: Final = Record(
@@ -389,7 +417,7 @@ CASE: Final = Record(
             shape=TEXT,
             help="The file that `simulate record` wrote beside the case: a live scope instead of `resources`.",
         ),
-        "records": Key(shape=Plain("a list of rows", "array"), help="Rows of the records.", default="none"),
+        "records": Key(shape=ListOf(ROW), help="Rows of the records.", default="none"),
         "processes": Key(
             shape=ListOf(PROCESS), help="Processes on this host that may still be at work.", default="none"
         ),

@@ -33,6 +33,7 @@ class Item:
     home: str | None = None  # the stack that it belongs to, in its state or not
     fleet: str | None = None
     slot: int | None = None
+    worker: str | None = None
     on: str | None = None
     of: str | None = None
     network: str | None = None
@@ -46,7 +47,9 @@ class Item:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetDecl:
     name: str
-    replicas: int
+    replicas: int | None  # None: elastic, between the two others
+    minimum: int | None
+    maximum: int | None
     type: str
     zone: str
     revision: str

@@ -12,7 +12,7 @@ from typing import Any, Final
 from reconciler.cases import units
 from reconciler.cases.model import Bound, Expected, Meanwhile, Operation, Said, Step
 from reconciler.cases.problems import Mark, Problems, meant
-from reconciler.cases.read_items import Names, tags_from
+from reconciler.cases.read_items import NOBODY, Names, tags_from
 from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
@@ -156,9 +156,7 @@ class StepReader:
         if "tags" in args:
             tags = args["tags"] if isinstance(args["tags"], list) else [args["tags"]]
             where = place.nearest(["tags"])
-            args["tags"] = list(
-                tags_from(list(map(str, tags)), fleet=None, slot=None, mark=where, problems=self.problems)
-            )
+            args["tags"] = list(tags_from(list(map(str, tags)), owner=NOBODY, mark=where, problems=self.problems))
         if isinstance(args.get("size"), str):
             try:
                 args["size"] = units.size(args["size"])

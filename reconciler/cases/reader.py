@@ -172,10 +172,13 @@ def _fleets_of(items: tuple[Item, ...], stack: str) -> Iterator[str]:
 
 
 def _fleet(name: str, given: Fields, items: tuple[Item, ...]) -> FleetDecl:
+    elastic = "min" in given or "max" in given
     slots = [item.slot for item in items if item.fleet == name and item.slot is not None]
     return FleetDecl(
         name=name,
-        replicas=given.get("replicas", max(slots, default=-1) + 1),
+        replicas=None if elastic else given.get("replicas", max(slots, default=-1) + 1),
+        minimum=given.get("min", 0) if elastic else None,
+        maximum=given.get("max", given.get("min")) if elastic else None,
         type=given.get("type", "DEV1-S"),
         zone=given.get("zone", "fr-par-1"),
         revision=given.get("revision", REVISION),
