@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.cases.model import Bound, Expected, Said
+from reconciler.cases.model import Bound, Expected, RowLeft, Said
 from reconciler.cases.problems import NOWHERE, Mark
 from reconciler.simulator.faults import path_pattern
 from reconciler.simulator.traffic import Entry
@@ -143,6 +143,19 @@ def _wait(entry: Mapping[str, Any], now_ms: int) -> int | None:
     """Seconds until it is due."""
     until = entry["wait_until"]
     return None if until is None else round(datetime.fromisoformat(until).timestamp() - now_ms / 1000)
+
+
+def rows(expected: Sequence[RowLeft], found: Mapping[str, tuple[str, str | None]]) -> Iterator[tuple[str, str, str]]:
+    """All rows that are left. What is not said of a row is not looked at."""
+    by_worker = {one.worker: one for one in expected}
+
+    def told(worker: str, state: str | None, machine: str | None) -> str:
+        said = by_worker.get(worker, RowLeft(worker=worker, state="", machine=""))
+        shown = [state if said.state is not None else None, machine if said.machine is not None else None]
+        return " ".join(["row of", worker, *filter(None, shown)])
+
+    wanted = (told(one.worker, one.state, one.machine) for one in expected)
+    yield from same_set("rows", wanted, (told(worker, *row) for worker, row in found.items()))
 
 
 def same_set(what: str, expected: Iterable[str], actual: Iterable[str]) -> Iterator[tuple[str, str, str]]:

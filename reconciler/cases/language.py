@@ -282,7 +282,8 @@ EXPECTED: Final = Record(
     {
         "verdict": Key(shape=Choice(("act", "wait", "ask", "unknown", "none")), help="The verdict.", required=True),
         "action": Key(
-            shape=Choice(("none", "refresh", "tag", "destroy", "up", "adopt", "clear")), help="What is to be done."
+            shape=Choice(("none", "refresh", "tag", "destroy", "up", "adopt", "clear", "record", "attach", "purge")),
+            help="What is to be done.",
         ),
         "reason": Key(shape=TEXT, help="Text that the reason contains."),
         "rule": Key(shape=TEXT, help="Text that the rule contains."),

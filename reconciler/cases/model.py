@@ -102,6 +102,29 @@ class RightsDecl:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowDecl:
+    """A row of the records. `age` and `sent` are seconds before the start; `ended` is why there is only a tombstone."""
+
+    worker: str
+    fleet: str
+    state: str
+    machine: str | None = None
+    age: int = 0
+    sent: int | None = None
+    ended: str | None = None
+    mark: Mark = NOWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLeft:
+    """A row that must be left; None: not looked at."""
+
+    worker: str
+    state: str | None = None
+    machine: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessDecl:
     name: str
     pid: int
@@ -195,6 +218,7 @@ class End:
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     calls: tuple[Bound, ...] = ()
+    rows: tuple[RowLeft, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +239,7 @@ class Case:
     stacks: tuple[StackDecl, ...]
     items: tuple[Item, ...]
     recorded: Path | None
+    rows: tuple[RowDecl, ...] | None  # None: no rows are kept (adapter `none`)
     processes: tuple[ProcessDecl, ...]
     faults: tuple[Any, ...]
     lies: tuple[Any, ...]

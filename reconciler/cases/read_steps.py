@@ -47,6 +47,7 @@ class StepReader:
     names: Names
     stacks: tuple[str, ...]
     fleets: Collection[str]
+    workers: Collection[str]
     problems: Problems
 
     def all(self, found: Sequence[Fields], *, commands: Collection[str]) -> tuple[Step, ...]:
@@ -224,12 +225,12 @@ class StepReader:
         )
 
     def _subject(self, subject: str, mark: Mark) -> None:
-        """A name of this case, FLEET/SLOT, a stack, or `KIND PLACE` of a list that was not read."""
+        """A name of this case, a worker, FLEET/SLOT, a stack, a fleet, or `KIND PLACE` of a list that was not read."""
         fleet, slash, slot = subject.partition("/")
-        fits = subject in self.names.kinds or subject in self.stacks or " " in subject
+        fits = subject in {*self.names.kinds, *self.stacks, *self.workers, *self.fleets} or " " in subject
         if fits or (slash and fleet in self.fleets and slot.isdigit()):
             return
-        known = [*self.names.kinds, *self.stacks, *(f"{one}/0" for one in self.fleets)]
+        known = [*self.names.kinds, *self.stacks, *self.workers, *(f"{one}/0" for one in self.fleets)]
         self.problems.add("RC0804", mark, f"nothing here is named `{subject}`", hint=meant(subject, known))
 
 

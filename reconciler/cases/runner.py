@@ -227,6 +227,8 @@ class _Run:
             differences += judge.same_set(f"state of {name}", expected, self._state_of(name))
         for name, expected in end.pending.items():
             differences += judge.same_set(f"pending in {name}", expected, self._pending_of(name))
+        if end.rows is not None:
+            differences += judge.rows(end.rows, stage.table.rows(stage.labels))
         differences += judge.counted(end.calls, stage.simulator.traffic.entries())
         if stage.simulator.crashes:
             differences.append(("the simulator has a bug", "", stage.simulator.crashes[0]))
@@ -304,5 +306,7 @@ def _actions(document: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
 
 def _action(kind: str, about: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     refs, urns = about["refs"], about["urns"]
-    first = judge.subject(refs[0], labels) if refs else ""
-    return f"{kind} {first or (urns[0].rpartition('::')[2] if urns else '')}"
+    if refs:
+        return f"{kind} {judge.subject(refs[0], labels)}"
+    worker = about.get("worker")  # whose row it is
+    return f"{kind} {labels.get(worker, worker) if worker else urns[0].rpartition('::')[2] if urns else ''}"

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.cases import cloudworld, provider
 from reconciler.cases.doors import Doors, Invoke, Ran
 from reconciler.cases.engine import Host, ModelEngine
-from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, StackChange
+from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, RowDecl, StackChange
 from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
 from reconciler.cases.setting import Setting
 from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of
+from reconciler.cases.table import Table
 from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
@@ -60,6 +61,9 @@ class Stage:
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
+        self.labels |= {id_of(worker): worker for worker in _workers(case)}
+        url = self._environ()["RECONCILER_DATABASE_URL"]
+        self.table = Table(url, clock=self.clock, seed=case.seed, start_ms=case.start_ms)
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
         self._commands = 0
         try:
@@ -215,6 +219,15 @@ class Stage:
         answer = self.simulator.handle(Request(method="GET", path=path, headers={"X-Auth-Token": _ADMIN}))
         return answer.status, decoded(answer.body)
 
+    def recorded(self, row: RowDecl) -> None:
+        """A row comes into being."""
+        for stack in self.case.stacks:
+            for fleet in stack.fleets:
+                if fleet.name == row.fleet:
+                    self.table.write(row, fleet, stack=stack.name)
+                    return
+        self.table.write(row, None, stack=self.case.stacks[0].name)
+
     # -- stacks
 
     def _change(self, stack: str, change: Callable[[Document], None]) -> None:
@@ -333,6 +346,12 @@ class Stage:
         return str(self._id(name))
 
 
+def _workers(case: Case) -> set[str]:
+    """Every worker that a machine or a row is of. A machine of the same name keeps the name."""
+    named = {item.worker for item in case.items if item.worker is not None} | {row.worker for row in case.rows or ()}
+    return named - {item.name for item in case.items}
+
+
 _Event = Callable[[Stage], None]
 
 
@@ -345,6 +364,8 @@ def _past(case: Case) -> Iterator[tuple[int, _Event]]:
     for act in ("born", "entered", "never_there"):
         for item in case.items:
             yield when(item.age), lambda stage, act=act, item=item: getattr(stage, act)(item)  # type: ignore[misc]
+    for row in case.rows or ():
+        yield when(row.age), lambda stage, row=row: stage.recorded(row)  # type: ignore[misc]
     for item in case.items:
         if item.gone is not None:
             yield when(item.gone), lambda stage, item=item: stage.gone(item)  # type: ignore[misc]
