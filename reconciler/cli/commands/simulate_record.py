@@ -57,6 +57,7 @@ def record(options: Globals, names: tuple[str, ...], path: Path) -> int:
 
 
 def _sweep(runtime: Runtime, names: tuple[str, ...], out: Out) -> Sweep:
+    from reconciler.cli.composition import make_records
     from reconciler.cli.sweeping import look, open_memories
 
     scopes = runtime.scopes(names)
@@ -64,4 +65,7 @@ def _sweep(runtime: Runtime, names: tuple[str, ...], out: Out) -> Sweep:
         raise UsageError("a recording is of one scope", code="RC0819", hint="Choose one with --scope NAME.")
     scope = scopes[0]
     memory = open_memories(runtime, out).of(scope)
-    return look(runtime, scope, cloud=runtime.cloud(scope), engine=runtime.engine(), memory=memory, out=out)
+    if runtime.settings.records_adapter != "none":
+        out.warn("rows of workers are not recorded; the case keeps none, and a worker in it is a machine like any other")
+    cloud, engine, none = runtime.cloud(scope), runtime.engine(), make_records("none", None, None)
+    return look(runtime, scope, cloud=cloud, engine=engine, memory=memory, records=none, out=out)
