@@ -66,6 +66,8 @@ def _sweep(runtime: Runtime, names: tuple[str, ...], out: Out) -> Sweep:
     scope = scopes[0]
     memory = open_memories(runtime, out).of(scope)
     if runtime.settings.records_adapter != "none":
-        out.warn("rows of workers are not recorded; the case keeps none, and a worker in it is a machine like any other")
+        out.warn(
+            "rows of workers are not recorded; the case keeps none, and a worker in it is a machine like any other"
+        )
     cloud, engine, none = runtime.cloud(scope), runtime.engine(), make_records("none", None, None)
     return look(runtime, scope, cloud=cloud, engine=engine, memory=memory, records=none, out=out)
