@@ -71,7 +71,7 @@ def subject(one: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if one.get("kind") in ("stack", "program") and urn and not urn.startswith("urn:"):
         return str(urn)
     if urn and urn.startswith("urn:"):
-        return str(urn.rpartition("::")[2])
+        return labels.get(urn) or str(urn.rpartition("::")[2])
     if identity:
         return f"{one.get('kind')} {str(identity)[:8]}"
     return " ".join(filter(None, (one.get("kind"), one.get("zone"))))

@@ -288,7 +288,11 @@ def faults_of(given: Any, problems: Problems) -> tuple[Any, ...]:
     rules = []
     for index, rule in enumerate(given.value):
         try:
-            rules.append(rule_from_json(rule))
+            read = rule_from_json(rule)
+            if read.action in ("hold", "hold_answer"):
+                hint = "Take `delay` with `delay_ms`; for what happens in between there is `during`."
+                problems.add("RC0811", given.nearest([index]), f"`{read.action}`: nobody would let it go", hint=hint)
+            rules.append(read)
         except ConfigError as error:
             problems.add("RC0811", given.nearest([index]), error.message, hint=error.hint)
     return tuple(rules)

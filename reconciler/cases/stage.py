@@ -21,8 +21,8 @@ from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
 from reconciler.cases.setting import Setting
-from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of
-from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
+from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of, urn_of
+from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, ConfigError, InternalError
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
 from reconciler.ports.engine import Engine
@@ -58,6 +58,8 @@ class Stage:
         self._served = serve(self.simulator) if setting.http else None
         self._url = _URL if self._served is None else self._served.url
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
+        # By URN, for what has no id yet. A twin of the same slot has no URN of its own.
+        self.declared = {urn_of(item): item.name for item in reversed(case.items) if item.home is not None}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
@@ -229,9 +231,7 @@ class Stage:
         for one in pending:
             item = self.case.item(one.name)
             assert item is not None  # checked when the case was read
-            held = next(
-                (old for old in self.states.read(stack)["resources"] if old["urn"].endswith(f"::{one.name}")), None
-            )
+            held = next((old for old in self.states.read(stack)["resources"] if old["urn"] == urn_of(item)), None)
             asked = entry(item, inputs_of(item, self.case.items), None)
             made.append({"type": one.operation, "resource": asked if held is None else held})
 
@@ -320,7 +320,14 @@ class Stage:
 
     def _mutate(self, change: Mapping[str, Any]) -> Mapping[str, Any]:
         with self.simulator.editing() as world:
-            made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            try:
+                made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ConfigError(
+                    f"`{change['op']}` has a value of the wrong type: {error}",
+                    code="RC0825",
+                    hint="docs/simulator.md, section Strangers, lists the operations.",
+                ) from error
             return made
 
     def id_of(self, name: str) -> str:
