@@ -48,8 +48,8 @@ class Names:
         self.kinds[name], self.marks[name] = kind, mark
 
     def matching(self, found: Marked) -> tuple[str, ...]:
-        """The names that a pattern with `*` matches, or the one name; checked (RC0804)."""
-        if "*" not in str(found.value):
+        """The names that a pattern with `*` or `?` matches, or the one name; checked (RC0804)."""
+        if not is_pattern(str(found.value)):
             return (self.require(found),)
         names = tuple(name for name in self.kinds if fnmatchcase(name, str(found.value)))
         if not names:
@@ -72,6 +72,10 @@ class Names:
         """Expected tags of a named thing; `owned` is of its own fleet and slot."""
         self.require(Marked(name, mark))
         return tags_from(tags, owner=self.owners.get(name, NOBODY), mark=mark, problems=self.problems)
+
+
+def is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
 
 
 def tags_from(tags: Sequence[str], *, owner: Owner, mark: Mark, problems: Problems) -> tuple[str, ...]:

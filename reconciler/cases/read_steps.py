@@ -6,13 +6,12 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final
 
 from reconciler.cases import units
 from reconciler.cases.model import Bound, Expected, Meanwhile, Operation, Said, Step
 from reconciler.cases.problems import Mark, Problems, meant
-from reconciler.cases.read_items import NOBODY, Names, tags_from
+from reconciler.cases.read_items import NOBODY, Names, is_pattern, tags_from
 from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
@@ -188,7 +187,9 @@ class StepReader:
             kind, _, pattern = key.partition(" ")
             mark = found.at(key)
             labels = (
-                [key] if "*" not in pattern else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
+                [key]
+                if not is_pattern(pattern)
+                else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
             )
             read += [one for label in labels if (one := self._finding(label, found.get(key), mark)) is not None]
         return tuple(read)
@@ -302,11 +303,8 @@ def lies_of(given: Any, names: Names, problems: Problems) -> tuple[Any, ...]:
     """Lies that the simulator tells; names of the case in them stand for ids."""
     if not isinstance(given, Marked):
         return ()
-    try:
-        lie_from_json = import_module("reconciler.simulator.lies").lie_from_json
-    except ModuleNotFoundError:
-        problems.add("RC0816", given.mark, "the simulator of this version tells no lies", hint="Use `faults`.")
-        return ()
+    from reconciler.simulator.lies import lie_from_json
+
     lies = []
     for index, lie in enumerate(given.value):
         try:

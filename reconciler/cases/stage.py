@@ -54,7 +54,7 @@ class Stage:
         first = min([when for when, _ in self._events], default=case.start_ms)
         self.clock = setting.clock(min(first, case.start_ms - case.memory * 1000), folder=folder)
         timings = Timings.instant() if case.instant or setting.instant else Timings()
-        self.simulator = Simulator(World(), clock=self.clock, randomness=SeededRandomness(case.seed), timings=timings)
+        self.simulator = Simulator(World(), clock=self.clock, seed=case.seed, timings=timings)
         self._served = serve(self.simulator) if setting.http else None
         self._url = _URL if self._served is None else self._served.url
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
@@ -296,9 +296,7 @@ class Stage:
         self.simulator.faults.set(rules)
 
     def lies(self, lies: Sequence[Any]) -> None:
-        told = getattr(self.simulator, "lies", None)
-        if told is not None:
-            told.set(list(lies))
+        self.simulator.lies.set(list(lies))
 
     def stranger(self, operation: Operation) -> None:
         """What somebody does behind everybody's back; what it makes gets the operation's label."""
