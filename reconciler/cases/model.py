@@ -38,6 +38,7 @@ class Item:
     of: str | None = None
     network: str | None = None
     part: str | None = None
+    logical: str = ""  # its name in the program, and so in its URN; empty: its name
     protect: bool = False
     says: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)

@@ -6,13 +6,12 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final
 
 from reconciler.cases import units
 from reconciler.cases.model import Bound, Expected, Meanwhile, Operation, Said, Step
 from reconciler.cases.problems import Mark, Problems, meant
-from reconciler.cases.read_items import NOBODY, Names, tags_from
+from reconciler.cases.read_items import NOBODY, Names, is_pattern, tags_from
 from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
@@ -192,7 +191,9 @@ class StepReader:
             kind, _, pattern = key.partition(" ")
             mark = found.at(key)
             labels = (
-                [key] if "*" not in pattern else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
+                [key]
+                if not is_pattern(pattern)
+                else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
             )
             read += [one for label in labels if (one := self._finding(label, found.get(key), mark)) is not None]
         return tuple(read)
@@ -297,7 +298,11 @@ def faults_of(given: Any, problems: Problems) -> tuple[Any, ...]:
     rules = []
     for index, rule in enumerate(given.value):
         try:
-            rules.append(rule_from_json(rule))
+            read = rule_from_json(rule)
+            if read.action in ("hold", "hold_answer"):
+                hint = "Take `delay` with `delay_ms`; for what happens in between there is `during`."
+                problems.add("RC0811", given.nearest([index]), f"`{read.action}`: nobody would let it go", hint=hint)
+            rules.append(read)
         except ConfigError as error:
             problems.add("RC0811", given.nearest([index]), error.message, hint=error.hint)
     return tuple(rules)
@@ -307,11 +312,8 @@ def lies_of(given: Any, names: Names, problems: Problems) -> tuple[Any, ...]:
     """Lies that the simulator tells; names of the case in them stand for ids."""
     if not isinstance(given, Marked):
         return ()
-    try:
-        lie_from_json = import_module("reconciler.simulator.lies").lie_from_json
-    except ModuleNotFoundError:
-        problems.add("RC0816", given.mark, "the simulator of this version tells no lies", hint="Use `faults`.")
-        return ()
+    from reconciler.simulator.lies import lie_from_json
+
     lies = []
     for index, lie in enumerate(given.value):
         try:

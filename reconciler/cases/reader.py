@@ -30,7 +30,7 @@ _MEMORY: Final = 2 * 86_400
 def load(path: Path, *, commands: Collection[str] = ()) -> Case:
     """The case of a file. `commands`: the first words that `run` may have; none: unchecked.
 
-    Raises ConfigError RC0800 (not readable) and InvalidCase with every mistake (RC0800 to RC0816).
+    Raises ConfigError RC0800 (not readable) and InvalidCase with every mistake (RC0800 to RC0812).
     """
     return parse(read_text(path), path=path, commands=commands)
 

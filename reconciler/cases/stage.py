@@ -21,9 +21,9 @@ from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
 from reconciler.cases.setting import Setting
-from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of
+from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of, urn_of
 from reconciler.cases.table import Table
-from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
+from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, ConfigError, InternalError
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
 from reconciler.ports.engine import Engine
@@ -55,10 +55,12 @@ class Stage:
         first = min([when for when, _ in self._events], default=case.start_ms)
         self.clock = setting.clock(min(first, case.start_ms - case.memory * 1000), folder=folder)
         timings = Timings.instant() if case.instant or setting.instant else Timings()
-        self.simulator = Simulator(World(), clock=self.clock, randomness=SeededRandomness(case.seed), timings=timings)
+        self.simulator = Simulator(World(), clock=self.clock, seed=case.seed, timings=timings)
         self._served = serve(self.simulator) if setting.http else None
         self._url = _URL if self._served is None else self._served.url
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
+        # By URN, for what has no id yet. A twin of the same slot has no URN of its own.
+        self.declared = {urn_of(item): item.name for item in reversed(case.items) if item.home is not None}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
         self.labels |= {id_of(worker): worker for worker in _workers(case)}
@@ -243,9 +245,7 @@ class Stage:
         for one in pending:
             item = self.case.item(one.name)
             assert item is not None  # checked when the case was read
-            held = next(
-                (old for old in self.states.read(stack)["resources"] if old["urn"].endswith(f"::{one.name}")), None
-            )
+            held = next((old for old in self.states.read(stack)["resources"] if old["urn"] == urn_of(item)), None)
             asked = entry(item, inputs_of(item, self.case.items), None)
             made.append({"type": one.operation, "resource": asked if held is None else held})
 
@@ -315,9 +315,7 @@ class Stage:
         self.simulator.faults.set(rules)
 
     def lies(self, lies: Sequence[Any]) -> None:
-        told = getattr(self.simulator, "lies", None)
-        if told is not None:
-            told.set(list(lies))
+        self.simulator.lies.set(list(lies))
 
     def stranger(self, operation: Operation) -> None:
         """What somebody does behind everybody's back; what it makes gets the operation's label."""
@@ -339,7 +337,14 @@ class Stage:
 
     def _mutate(self, change: Mapping[str, Any]) -> Mapping[str, Any]:
         with self.simulator.editing() as world:
-            made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            try:
+                made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ConfigError(
+                    f"`{change['op']}` has a value of the wrong type: {error}",
+                    code="RC0825",
+                    hint="docs/simulator.md, section Strangers, lists the operations.",
+                ) from error
             return made
 
     def id_of(self, name: str) -> str:

@@ -169,3 +169,12 @@ def test_the_same_name_is_the_same_id_in_every_case() -> None:
     from reconciler.cases.names import id_of
 
     assert id_of("w1") == id_of("w1") != id_of("w2")
+
+
+def test_a_lie_is_told_about_things_by_their_names() -> None:
+    from reconciler.cases.names import id_of
+
+    text = resources("server: {name: w1}") + "lies: [{lie: missing_item, kinds: [server], ids: [w1]}]\n"
+    (lie,) = case_of(text).lies
+    assert lie.match.ids == (id_of("w1"),)
+    assert ("RC0811", 5) in wrong(text.replace("missing_item", "misplaced_item"))
