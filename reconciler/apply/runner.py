@@ -243,6 +243,7 @@ def apply_plan(
     executor: Executor,
     holder: str,
     stopped: Callable[[], bool] = _never,
+    checkpoint: Callable[[str], None] = no_checkpoint,
     from_file: bool = False,
 ) -> RunOutcome:
     """Carry out a registered plan. See `Applier.apply` for what it raises."""
@@ -256,6 +257,7 @@ def apply_plan(
         executor=executor,
         holder=holder,
         stopped=stopped,
+        checkpoint=checkpoint,
     ).apply(plan, from_file=from_file)
 
 
@@ -270,6 +272,7 @@ def resume(
     executor: Executor,
     holder: str,
     stopped: Callable[[], bool] = _never,
+    checkpoint: Callable[[str], None] = no_checkpoint,
 ) -> RunOutcome | None:
     """Go on with a run of this scope that was killed; None when there is none."""
     return Applier(
@@ -282,6 +285,7 @@ def resume(
         executor=executor,
         holder=holder,
         stopped=stopped,
+        checkpoint=checkpoint,
     ).resume()
 
 

@@ -7,6 +7,7 @@ a resumed run, a fresh one and several scopes never make two documents on one st
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
@@ -80,6 +81,7 @@ class Doors(TypedDict):
     ids: Ids
     executor: Executor
     holder: str
+    checkpoint: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ class Session:
             ids=runtime.ids,
             executor=runtime.executor,
             holder=holder(),
+            checkpoint=runtime.checkpoint,
         )
 
     def show(self, plan: Plan) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -144,6 +144,10 @@ class RealWorld:
         return Lease(name=row.name, holder=row.holder, token=row.token, expires_ms=row.expires_ms)
 
 
+def _no_checkpoint(_: str) -> None:
+    """What happens at a checkpoint of a real run."""
+
+
 def _with_command(environ: Mapping[str, str], command: str) -> Mapping[str, str]:
     """The environment in which `pulumi` means the configured command, which may be a path."""
     path = Path(command).expanduser()
@@ -158,6 +162,8 @@ class Runtime:
     def __init__(self, adapters: Adapters, settings: Settings) -> None:
         self._adapters = adapters
         self.settings = settings
+        # Told of each step that the journal of an `apply` holds. Only a case has one, which may end the process there.
+        self.checkpoint: Callable[[str], None] = getattr(adapters, "checkpoint", _no_checkpoint)
         self.clock = adapters.clock()
         self.randomness = adapters.randomness()
         self.executor = adapters.executor()

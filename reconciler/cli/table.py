@@ -24,7 +24,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "doctor": Entry("doctor", "Check credentials, tools, state, database and clock."),
     "db": Entry("db", "Create, migrate and check the database."),
     "config": Entry("config", "Show, check or write the configuration."),
-    "simulate": Entry("simulate", "Serve a local Scaleway API to try things on."),
+    "simulate": Entry("simulate", "Serve a local Scaleway API, or run cases on one."),
     "demo": Entry("demo", "Break a simulated fleet and watch it being repaired."),
     "completion": Entry("completion", "Print the completion script of a shell."),
 }

@@ -1,0 +1,396 @@
+"""The case language: every key, its shape and its line in the reference.
+
+Published as docs/schemas/case.json by `json_schema`; `reader.load` makes frozen values of what is read here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from reconciler.cases.shapes import (
+    COUNT,
+    DURATION,
+    FLAG,
+    INSTANT,
+    MONEY,
+    SIZE,
+    TEXT,
+    Choice,
+    Key,
+    ListOf,
+    MapOf,
+    Name,
+    OneOf,
+    Plain,
+    Record,
+    Scalar,
+)
+
+LEDGERS: Final = ("cloud", "state")
+SERVER_STATES: Final = ("running", "stopped", "stopped in place", "starting", "stopping", "locked")
+OPERATIONS: Final = ("creating", "updating", "deleting", "reading", "importing")
+UNREADABLE: Final = ("missing", "broken", "newer")
+KINDS: Final = ("server", "ip", "volume", "network", "snapshot", "placement_group", "security_group")
+
+RULE: Final = Scalar("a rule, 1 to 17", ("int",), int, {"type": "integer", "minimum": 1, "maximum": 17})
+_NAMES: Final = ListOf(Name(), lone=True)
+_NONE: Final = Choice(("none",))
+NAMES_OR_NONE: Final = OneOf(((("str",), Name()), (("seq",), ListOf(Name()))))
+_TAGS: Final = ListOf(TEXT, lone=True)
+_TEXTS: Final = ListOf(TEXT, lone=True)
+_NUMBER: Final = Scalar("a number, or a bound such as `<= 12`", ("int", "str"), str, {"type": ["integer", "string"]})
+
+_TAGS_HELP: Final = "Tags in order. `owned` stands for the owner tags of its fleet and slot; `none` for no tags."
+
+_COMMON: Final = {
+    "name": Key(shape=TEXT, help="Its name in this case and in the cloud; the id is made from it.", required=True),
+    "in": Key(
+        shape=ListOf(Choice(LEDGERS), lone=True),
+        help="The ledgers that hold it: `cloud`, `state`; an empty list for none.",
+        default="`cloud`, and `state` with a fleet or a stack",
+    ),
+    "stack": Key(shape=Name(), help="The stack whose state holds it.", default="the only stack"),
+    "tags": Key(shape=_TAGS, help=_TAGS_HELP, default="`owned` with a fleet, else none"),
+    "age": Key(shape=DURATION, help="How long before the start it was made.", default="30d"),
+    "gone": Key(
+        shape=DURATION,
+        help="How long before the start it vanished from the cloud, behind everybody's back; a server leaves its "
+        "volumes and addresses.",
+    ),
+    "zone": Key(shape=TEXT, help="Its zone.", default="fr-par-1"),
+    "project": Key(shape=Choice(("ours", "other")), help="Whose project it is in.", default="ours"),
+    "state_says": Key(
+        shape=Plain("a mapping", "object"), help="Outputs in the state that differ from the cloud, in Pulumi's names."
+    ),
+    "protect": Key(shape=FLAG, help="Pulumi's `protect` in the state.", default="no"),
+    "copies": Key(
+        shape=COUNT,
+        help="So many of it: `name-1`, `name-2`, … in slots counted up from `slot`; 1 to 500.",
+        default="one",
+    ),
+}
+_OWNED: Final = {
+    "fleet": Key(shape=TEXT, help="The fleet it is a part of."),
+    "slot": Key(shape=COUNT, help="Its slot in the fleet."),
+}
+
+ROOT: Final = Record(
+    "a root volume",
+    {
+        "name": Key(shape=TEXT, help="Its name in this case.", default="`<server>-root`"),
+        "tags": Key(shape=_TAGS, help=_TAGS_HELP, default="`owned` with a fleet, else none"),
+        "size": Key(shape=SIZE, help="How large it is.", default="10 GB"),
+        "type": Key(shape=Choice(("sbs", "local")), help="Block storage, or local to the machine.", default="sbs"),
+    },
+)
+ADDRESS: Final = Record(
+    "an address",
+    {
+        "name": Key(shape=TEXT, help="Its name in this case.", default="`<server>-ip`"),
+        "tags": Key(shape=_TAGS, help=_TAGS_HELP, default="`owned` with a fleet, else none"),
+        "in": _COMMON["in"],
+    },
+)
+EXTRA: Final = Record(
+    "a volume of a server",
+    {
+        "name": _COMMON["name"],
+        "tags": Key(shape=_TAGS, help=_TAGS_HELP, default="`owned` with a fleet, else none"),
+        "size": Key(shape=SIZE, help="How large it is.", default="10 GB"),
+        "type": Key(shape=Choice(("sbs", "local")), help="Block storage, or local to the machine.", default="sbs"),
+        "in": _COMMON["in"],
+    },
+)
+NIC: Final = Record(
+    "a private interface",
+    {
+        "network": Key(shape=Name(), help="A `network` of this case.", required=True),
+        "name": Key(shape=TEXT, help="Its name in this case.", default="`<server>-nic`"),
+        "tags": Key(shape=_TAGS, help=_TAGS_HELP, default="none"),
+        "in": _COMMON["in"],
+    },
+)
+SERVER: Final = Record(
+    "a server",
+    {
+        **_COMMON,
+        **_OWNED,
+        "ip": Key(
+            shape=OneOf(((("bool",), FLAG), (("str",), TEXT), (("map",), ADDRESS))),
+            help="A flexible IP on it: `yes`, its name, or more about it.",
+            default="no",
+        ),
+        "root": Key(shape=ROOT, help="Its root volume.", default="10 GB of block storage named `<server>-root`"),
+        "volumes": Key(shape=ListOf(EXTRA), help="Further volumes on it.", default="none"),
+        "nic": Key(shape=NIC, help="A private interface.", default="none"),
+        "type": Key(shape=TEXT, help="Its commercial type.", default="DEV1-S"),
+        "image": Key(shape=TEXT, help="The marketplace label of its image.", default="ubuntu_noble"),
+        "state": Key(shape=Choice(SERVER_STATES), help="What it does.", default="running"),
+        "protected": Key(shape=FLAG, help="Scaleway's own protection.", default="no"),
+        "placement_group": Key(shape=Name(), help="A `placement_group` of this case."),
+        "security_group": Key(shape=Name(), help="A `security_group` of this case.", default="the project's own"),
+        "user_data": Key(shape=TEXT, help="Its cloud-init."),
+    },
+)
+IP: Final = Record(
+    "an IP",
+    {
+        **_COMMON,
+        **_OWNED,
+        "on": Key(shape=Name(), help="The server that has it.", default="none: it is detached"),
+        "type": Key(shape=Choice(("routed_ipv4", "routed_ipv6")), help="IPv4 or IPv6.", default="routed_ipv4"),
+    },
+)
+VOLUME: Final = Record(
+    "a volume",
+    {
+        **_COMMON,
+        **_OWNED,
+        "on": Key(shape=Name(), help="The server that has it.", default="none: it is available"),
+        "size": Key(shape=SIZE, help="How large it is.", default="10 GB"),
+        "type": Key(shape=Choice(("sbs", "local")), help="Block storage, or local.", default="sbs"),
+    },
+)
+_SHARED: Final = {key: _COMMON[key] for key in ("name", "in", "stack", "tags", "age", "zone", "project")}
+RESOURCE: Final = Record(
+    "a resource",
+    {
+        "server": Key(shape=SERVER, help="A machine."),
+        "ip": Key(shape=IP, help="A flexible IP."),
+        "volume": Key(shape=VOLUME, help="A volume."),
+        "network": Key(shape=Record("a network", _SHARED), help="A private network."),
+        "snapshot": Key(
+            shape=Record(
+                "a snapshot",
+                {**_SHARED, "of": Key(shape=Name(), help="The volume that it was made of.", required=True)},
+            ),
+            help="A snapshot of a block volume.",
+        ),
+        "placement_group": Key(shape=Record("a placement group", _SHARED), help="A placement group."),
+        "security_group": Key(shape=Record("a security group", _SHARED), help="A security group."),
+    },
+    one_of=KINDS,
+)
+
+LOCK: Final = Record(
+    "a lock",
+    {
+        "by": Key(shape=TEXT, help="Who took it: `user@host`.", default="ci@runner"),
+        "pid": Key(shape=COUNT, help="The process.", default="4711"),
+        "age": Key(shape=DURATION, help="How long before the start it was taken.", default="0s"),
+        "here": Key(shape=FLAG, help="Whether it was taken on this host.", default="no"),
+        "alive": Key(shape=FLAG, help="Whether that process still runs.", default="not known"),
+        "command": Key(shape=TEXT, help="The verb of the CLI that took it."),
+        "job": Key(shape=TEXT, help="The CI job that started it."),
+    },
+)
+PENDING: Final = Record(
+    "a pending operation",
+    {
+        **{one: Key(shape=Name(), help=f"The resource of this case that was {one}.") for one in OPERATIONS},
+        "age": Key(shape=DURATION, help="How long before the start it was begun.", default="0s"),
+    },
+    one_of=OPERATIONS,
+)
+FLEET: Final = Record(
+    "a fleet",
+    {
+        "replicas": Key(shape=COUNT, help="How many machines it declares.", default="as many as it has slots here"),
+        "type": Key(shape=TEXT, help="The commercial type of its machines.", default="DEV1-S"),
+        "zone": Key(shape=TEXT, help="Their zone.", default="fr-par-1"),
+        "revision": Key(shape=TEXT, help="12 hex digits.", default="0123456789ab"),
+    },
+)
+_STACK_NOW: Final = {
+    "lock": Key(shape=OneOf(((("map",), LOCK), (("str",), _NONE))), help="Somebody holds it.", default="none"),
+    "pending": Key(shape=ListOf(PENDING), help="Operations that began and never ended.", default="none"),
+    "unreadable": Key(
+        shape=OneOf(((("str",), Choice(UNREADABLE)), (("bool",), FLAG))),
+        help="From the first step on it cannot be read: it is missing, its file is broken, or of a newer version; "
+        "`no` in a later step ends that.",
+    ),
+}
+STACK: Final = Record(
+    "a stack",
+    {
+        "fleets": Key(shape=MapOf(FLEET), help="The fleets that it declares.", default="those of its machines"),
+        "output": Key(
+            shape=FLAG,
+            help="Whether it exports what it declares (a program that knows us).",
+            default="yes, with fleets",
+        ),
+        **_STACK_NOW,
+    },
+)
+STACK_CHANGE: Final = Record("a change of a stack", _STACK_NOW)
+RIGHTS: Final = Record(
+    "the key's rights",
+    {
+        "denied": Key(shape=ListOf(TEXT, lone=True), help="Kinds whose lists and reads answer 403.", default="none"),
+        "hidden": Key(
+            shape=ListOf(TEXT, lone=True), help="Kinds whose lists answer an empty 200 and reads 403.", default="none"
+        ),
+        "read_only": Key(shape=FLAG, help="It may not write.", default="no"),
+        "ipam_needs_project": Key(shape=FLAG, help="IPAM answers an empty 200 without a project.", default="no"),
+        "revoked": Key(shape=FLAG, help="Every call answers 401.", default="no"),
+    },
+)
+PROCESS: Final = Record(
+    "a process",
+    {
+        "name": Key(shape=TEXT, help="Its program.", default="pulumi-resource-scaleway"),
+        "pid": Key(shape=COUNT, help="Its number.", default="4712"),
+        "why": Key(shape=TEXT, help="What ties it to the stack.", default="nothing rules it out"),
+        "age": Key(shape=DURATION, help="How long before the start it began.", default="1h"),
+    },
+)
+
+EXPECTED: Final = Record(
+    "an expected finding",
+    {
+        "verdict": Key(shape=Choice(("act", "wait", "ask", "unknown", "none")), help="The verdict.", required=True),
+        "action": Key(
+            shape=Choice(("none", "refresh", "tag", "destroy", "up", "adopt", "clear")), help="What is to be done."
+        ),
+        "reason": Key(shape=TEXT, help="Text that the reason contains."),
+        "rule": Key(shape=TEXT, help="Text that the rule contains."),
+        "wait": Key(shape=DURATION, help="How long it waits still."),
+        "eur": Key(shape=MONEY, help="What it costs."),
+        "changed": Key(shape=ListOf(TEXT, lone=True), help="The properties that differ, all of them."),
+        "with": Key(shape=ListOf(Name(), lone=True), help="The other subjects, all of them."),
+    },
+)
+_FINDING: Final = OneOf(((("str",), TEXT), (("map",), EXPECTED)))
+_FINDINGS: Final = OneOf(((("map",), MapOf(_FINDING)), (("str",), _NONE)))
+OUTPUT: Final = OneOf(
+    (
+        (("str",), TEXT),
+        (("seq",), ListOf(TEXT)),
+        (
+            ("map",),
+            Record(
+                "what a command says",
+                {
+                    "has": Key(shape=_TEXTS, help="Texts that are in it."),
+                    "lacks": Key(shape=_TEXTS, help="Texts that are not."),
+                },
+            ),
+        ),
+    )
+)
+DO: Final = MapOf(OneOf(((("str",), Name()), (("map",), Plain("arguments", "object")))), words="an operation")
+DURING: Final = Record(
+    "something that happens meanwhile",
+    {
+        "request": Key(shape=TEXT, help="Before which request: `METHOD PATH`, a glob as in faults.", required=True),
+        "nth": Key(shape=COUNT, help="Before the n-th that matches, from 1.", default="1"),
+        "do": Key(shape=DO, help="What a stranger does, as in a step.", required=True),
+    },
+)
+CALLS: Final = MapOf(_NUMBER, words="a mapping of counters")
+STEP: Final = Record(
+    "a step",
+    {
+        "run": Key(shape=TEXT, help="A command line of `reconciler`, without that word."),
+        "advance": Key(shape=DURATION, help="Time that passes."),
+        "do": Key(shape=DO, help="What a stranger does to the cloud: one operation with its arguments."),
+        "faults": Key(
+            shape=OneOf(((("seq",), Plain("a list of rules", "array")), (("str",), _NONE))),
+            help="The fault rules from here on; `none` ends them.",
+        ),
+        "lies": Key(
+            shape=OneOf(((("seq",), Plain("a list of lies", "array")), (("str",), _NONE))),
+            help="The lies from here on; `none` ends them.",
+        ),
+        "stacks": Key(shape=MapOf(STACK_CHANGE), help="What changes about stacks; what is not named stays."),
+        "key": Key(shape=RIGHTS, help="The rights of the key from here on; what is not named is granted."),
+        "exit": Key(shape=COUNT, help="The exit status of `run`."),
+        "findings": Key(
+            shape=_FINDINGS, help="All findings of `drift` but `unmanaged`: `KIND SUBJECT: VERDICT ACTION`."
+        ),
+        "includes": Key(shape=MapOf(_FINDING), help="Some of the findings of `drift`."),
+        "actions": Key(
+            shape=OneOf(((("map",), MapOf(TEXT)), (("str",), _NONE))),
+            help="All actions of `plan` (`planned`) or `apply` (`done`, `skipped`, `waiting`, `failed`): "
+            "`ACTION SUBJECT: STATUS`.",
+        ),
+        "deletes": Key(shape=NAMES_OR_NONE, help="All that disappears from the cloud in this step, strangers apart."),
+        "calls": Key(shape=CALLS, help="How often this step calls the API."),
+        "stdout": Key(shape=OUTPUT, help="Text that stdout has."),
+        "stderr": Key(shape=OUTPUT, help="Text that stderr has."),
+        "kill": Key(shape=TEXT, help="The process dies at this step of the journal, such as `destroy.decided`."),
+        "nth": Key(shape=COUNT, help="It dies at the n-th such step.", default="1"),
+        "during": Key(shape=ListOf(DURING), help="What happens while the command runs."),
+    },
+    one_of=("run", "advance", "do", "faults", "lies", "stacks", "key"),
+)
+EXPECT: Final = Record(
+    "what must hold at the end",
+    {
+        "deletes": Key(
+            shape=NAMES_OR_NONE,
+            help="All that the commands removed from the cloud.",
+            default="what the steps name; else none",
+        ),
+        "survive": Key(shape=_NAMES, help="What is still in the cloud."),
+        "tags": Key(shape=MapOf(_TAGS), help="The tags of resources, in any order."),
+        "state": Key(shape=MapOf(NAMES_OR_NONE), help="Stack -> the names of all its resources (no components)."),
+        "pending": Key(
+            shape=MapOf(OneOf(((("seq",), ListOf(TEXT)), (("str",), TEXT)))),
+            help="Stack -> its pending operations, as `creating w3`; or `none`.",
+        ),
+        "calls": Key(shape=CALLS, help="How often all commands together call the API."),
+        "rows": Key(shape=Plain("a list of rows", "array"), help="Rows of the records."),
+    },
+)
+CASE: Final = Record(
+    "a case",
+    {
+        "why": Key(shape=TEXT, help="What happened, and what must never happen.", required=True),
+        "source": Key(
+            shape=ListOf(TEXT, lone=True), help="Reports and claims that it covers, such as R121.", default="none"
+        ),
+        "rules": Key(shape=ListOf(RULE, lone=True), help="The rules of docs/rules.md that it holds.", default="none"),
+        "engine": Key(
+            shape=TEXT,
+            help="`no, REASON` for a case that the real engine cannot play.",
+            default="it can",
+        ),
+        "seed": Key(shape=COUNT, help="The seed of everything that is random.", default="1"),
+        "start": Key(shape=INSTANT, help="The time of the first step.", default="2026-11-30T00:00:00Z"),
+        "memory": Key(
+            shape=OneOf(((("str", "int"), DURATION),)),
+            help="How long before the start the first sweep was; `0s`: there was none.",
+            default="2d",
+        ),
+        "settings": Key(
+            shape=Plain("a mapping", "object"),
+            help="Keys of the scope, or tables of reconciler.toml (`fleet`, `limits`, `prices`).",
+        ),
+        "key": Key(shape=RIGHTS, help="What the API key may do from the first step on.", default="everything"),
+        "options": Key(shape=Plain("a mapping", "object"), help="Options of the simulated world (docs/simulator.md)."),
+        "timings": Key(shape=Choice(("real", "instant")), help="How long the cloud takes.", default="real"),
+        "stacks": Key(shape=MapOf(STACK), help="The stacks by name, `project/stack`.", default="`ci/prod`"),
+        "resources": Key(shape=ListOf(RESOURCE), help="What exists, and in which ledgers.", default="nothing"),
+        "records": Key(shape=Plain("a list of rows", "array"), help="Rows of the records.", default="none"),
+        "processes": Key(
+            shape=ListOf(PROCESS), help="Processes on this host that may still be at work.", default="none"
+        ),
+        "faults": Key(
+            shape=Plain("a list of rules", "array"), help="Fault rules from the first step on.", default="none"
+        ),
+        "lies": Key(shape=Plain("a list of lies", "array"), help="Lies from the first step on.", default="none"),
+        "steps": Key(shape=ListOf(STEP, least=1), help="What happens, in order.", required=True),
+        "expect": Key(shape=EXPECT, help="What must hold at the end."),
+    },
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """The published schema of a case file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://reconciler.invalid/case.json",
+        "title": "A case of `reconciler simulate run`",
+        **CASE.schema(),
+    }

@@ -1,0 +1,311 @@
+"""Where a case happens: a folder, a simulated cloud, states, a database, and one clock for all of them.
+
+The past is played before the first step: everything comes into being at its age, vanishes when it is gone, and sweeps
+run as they would have, so that sightings, lineage and ages are the product's own and not asserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from reconciler.cases import cloudworld, provider
+from reconciler.cases.doors import Doors, Invoke, Ran
+from reconciler.cases.engine import Host, ModelEngine
+from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, StackChange
+from reconciler.cases.names import id_of
+from reconciler.cases.pulumi import decoded
+from reconciler.cases.read_settings import toml
+from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of
+from reconciler.kernel.clock import VirtualClock
+from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
+from reconciler.kernel.randomness import SeededRandomness
+from reconciler.ports.engine import Engine
+from reconciler.simulator import ACCESS_KEY, SECRET_KEY, Key, Request, Simulator, Timings, World
+from reconciler.simulator.defaults import environment
+from reconciler.simulator.strangers import mutate
+
+# Nobody listens there: requests go to the simulator in this process. Loopback, because the key is sent in clear.
+_URL: Final = "http://127.0.0.1"
+_ADMIN: Final = "5ca1ab1e-0000-4000-8000-0000000000ad"  # opens a simulator only
+_FORBIDDEN: Final = frozenset({EXIT_ERROR, EXIT_AUTH, EXIT_USAGE})
+_MAIN_ARGS: Final = ("--color", "never", "--no-input")
+_IDS: Final = ("server", "ip", "volume", "nic", "id")
+
+
+def _no_checkpoint(_: str) -> None: ...
+
+
+class Stage:
+    """One case, set up. `close` is the folder's owner's business."""
+
+    def __init__(self, case: Case, folder: Path, *, invoke: Invoke) -> None:
+        self.case, self.folder, self._invoke = case, folder, invoke
+        self._events = list(_past(case))
+        first = min([when for when, _ in self._events], default=case.start_ms)
+        self.clock = VirtualClock(start_ms=min(first, case.start_ms - case.memory * 1000))
+        timings = Timings.instant() if case.instant else Timings()
+        self.simulator = Simulator(World(), clock=self.clock, randomness=SeededRandomness(case.seed), timings=timings)
+        self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
+        self.states = States(folder / "backend")
+        self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
+        self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
+        self._commands = 0
+        self._prepare()
+
+    # -- commands
+
+    def run(self, argv: Sequence[str], *, checkpoint: Callable[[str], None] = _no_checkpoint) -> Ran:
+        """One command line of the product, in this world."""
+        self._commands += 1
+        return self._invoke([*_MAIN_ARGS, *argv], self._doors(checkpoint))
+
+    def _doors(self, checkpoint: Callable[[str], None]) -> Doors:
+        from reconciler.simulator import SimulatorTransport
+
+        randomness = SeededRandomness(self.case.seed * 1_000_003 + self._commands)
+        return Doors(
+            folder=self.folder,
+            environ=self._environ(),
+            clock=self.clock,
+            randomness=randomness,
+            checkpoint=checkpoint,
+            transport=SimulatorTransport(self.simulator),
+            engine=lambda: self._engine(randomness),
+        )
+
+    def _engine(self, randomness: SeededRandomness) -> Engine:
+        from reconciler.simulator import SimulatorTransport
+
+        return ModelEngine(
+            states=self.states,
+            host=self.host,
+            transport=SimulatorTransport(self.simulator),
+            env=self._environ(),
+            clock=self.clock,
+            randomness=randomness,
+            directory=self.folder,
+        )
+
+    def _environ(self) -> Mapping[str, str]:
+        return {
+            **environment(_URL),
+            "HOME": str(self.folder),
+            "PATH": "",
+            "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "XDG_STATE_HOME": str(self.folder),
+            "RECONCILER_DATABASE_URL": f"sqlite:///{self.folder / 'reconciler.db'}",
+            "PULUMI_BACKEND_URL": f"file://{self.states.root}",
+        }
+
+    # -- the past
+
+    def _prepare(self) -> None:
+        (self.folder / "reconciler.toml").write_text(toml(self.case.settings), encoding="utf-8")
+        with self.simulator.editing() as world:
+            world.keys[_ADMIN] = Key(secret=_ADMIN, access_key="SCWCASES000000000000")
+        if self.case.options:
+            self._mutate({"op": "set_options", **self.case.options})
+        for stack in self.case.stacks:
+            self.states.write(stack.name, fresh(stack), now_ms=self.clock.now_ms())
+        self._play()
+        self.advance_to(self.case.start_ms)
+        with self.simulator.editing() as world:
+            del world.keys[_ADMIN]
+        self.rights(self.case.key)
+        for stack in self.case.stacks:
+            if stack.now.unreadable:
+                self._blind(stack.name, stack.now.unreadable)
+        self.simulator.traffic.reset()
+        self.faults(self.case.faults)
+        self.lies(self.case.lies)
+
+    def _play(self) -> None:
+        """Everything that happened before the start, in order, with the sweeps that saw it."""
+        events = [(when, event) for when, event in self._events if when <= self.case.start_ms]
+        remembered = self.case.start_ms - self.case.memory * 1000
+        if self.case.memory:
+            events.append((remembered, lambda _: None))
+        events.sort(key=lambda event: event[0])
+        for when, group in groupby(events, key=lambda event: event[0]):
+            self.advance_to(when)
+            for _, event in group:
+                event(self)
+            if self.case.memory and remembered <= when < self.case.start_ms:
+                self._sweep()
+
+    def _sweep(self) -> None:
+        ran = self.run(["drift"])
+        if ran.exit in _FORBIDDEN:
+            raise InternalError(f"a sweep of the case's past ended with {ran.exit}: {ran.stderr[-600:]}", code="RC0824")
+
+    def advance_to(self, when_ms: int) -> None:
+        if when_ms > self.clock.now_ms():
+            self.clock.advance((when_ms - self.clock.now_ms()) / 1000)
+
+    def born(self, item: Item) -> None:
+        """One item comes into being, in its ledgers."""
+        now = self.clock.now_ms()
+        if item.in_cloud or item.stack is not None:
+            with self.simulator.editing() as world:
+                cloudworld.add(world, self.simulator.mint, item, born_ms=now)
+
+    def entered(self, item: Item) -> None:
+        """Its entry in the state, of what the cloud says now; then it leaves the cloud where it never was there."""
+        if item.stack is not None:
+            reading = provider.read(type_of(item), pulumi_id(item), self._get)
+            inputs = inputs_of(item, self.case.items)
+            outputs = {**(reading.outputs or {}), **({"image": inputs["image"]} if "image" in inputs else {})}
+            made = entry(item, inputs, outputs)
+            self._change(item.stack, lambda document: document["resources"].append(made))
+
+    def never_there(self, item: Item) -> None:
+        if not item.in_cloud and item.stack is not None:
+            with self.simulator.editing() as world:
+                cloudworld.forget(world, item)
+
+    def gone(self, item: Item) -> None:
+        with self.simulator.editing() as world:
+            cloudworld.vanish(world, self.simulator.mint, item, now_ms=self.clock.now_ms())
+
+    def _get(self, path: str) -> tuple[int, Any]:
+        answer = self.simulator.handle(Request(method="GET", path=path, headers={"X-Auth-Token": _ADMIN}))
+        return answer.status, decoded(answer.body)
+
+    # -- stacks
+
+    def _change(self, stack: str, change: Callable[[Document], None]) -> None:
+        self.states.change(stack, change, now_ms=self.clock.now_ms())
+
+    def lock(self, stack: str, lock: LockDecl) -> None:
+        self.host.locks[stack] = lock
+        self.states.lock(stack, lock, taken_ms=self.clock.now_ms())
+
+    def pending(self, stack: str, pending: Sequence[PendingDecl]) -> None:
+        """These operations are pending as well."""
+        made = []
+        for one in pending:
+            item = self.case.item(one.name)
+            assert item is not None  # checked when the case was read
+            held = next(
+                (old for old in self.states.read(stack)["resources"] if old["urn"].endswith(f"::{one.name}")), None
+            )
+            asked = entry(item, inputs_of(item, self.case.items), None)
+            made.append({"type": one.operation, "resource": asked if held is None else held})
+
+        def change(document: Document) -> None:
+            document["pending_operations"] = [*document.get("pending_operations", []), *made]
+
+        self._change(stack, change)
+
+    def change(self, stack: str, change: StackChange) -> None:
+        """A step changes what a stack is like."""
+        if change.unreadable == "":
+            self._show(stack)
+        if change.unlock:
+            self.states.unlock(stack)
+            self.host.locks.pop(stack, None)
+        if change.lock is not None:
+            self.lock(stack, change.lock)
+        if change.pending is not None:
+            self._change(stack, lambda document: document.pop("pending_operations", None))
+            self.pending(stack, change.pending)
+        if change.unreadable:
+            self._blind(stack, change.unreadable)
+
+    def _blind(self, stack: str, how: str) -> None:
+        path = self.states.path(stack)
+        text = path.read_text(encoding="utf-8")
+        self._hidden[stack] = text
+        if how == "missing":
+            path.unlink()
+        elif how == "broken":
+            path.write_text(text[: len(text) // 2], encoding="utf-8")
+        else:
+            path.write_text(text.replace('"version": 3', '"version": 99', 1), encoding="utf-8")
+
+    def _show(self, stack: str) -> None:
+        text = self._hidden.pop(stack, None)
+        if text is not None:
+            self.states.path(stack).write_text(text, encoding="utf-8")
+
+    # -- the cloud
+
+    def rights(self, rights: RightsDecl) -> None:
+        """What the product's key may do from now on."""
+        from reconciler.cases.read_stacks import KINDS
+
+        refused = {*rights.denied, *rights.hidden}
+        with self.simulator.editing() as world:
+            if rights.revoked:
+                world.keys.pop(SECRET_KEY, None)
+                return
+            base = Key(secret=SECRET_KEY, access_key=ACCESS_KEY)
+            world.keys[SECRET_KEY] = replace(
+                base,
+                projects=frozenset({self.case.settings["scope"][0]["project"]}),
+                kinds=frozenset(set(KINDS) - refused) if refused else None,
+                read_only=rights.read_only,
+                hidden=frozenset(rights.hidden),
+                ipam_needs_project=rights.ipam_needs_project,
+            )
+
+    def faults(self, rules: Sequence[Any]) -> None:
+        self.simulator.faults.set(rules)
+
+    def lies(self, lies: Sequence[Any]) -> None:
+        told = getattr(self.simulator, "lies", None)
+        if told is not None:
+            told.set(list(lies))
+
+    def stranger(self, operation: Operation) -> None:
+        """What somebody does behind everybody's back; what it makes gets the operation's label."""
+        args = {key: self._id(value) if key in _IDS else value for key, value in operation.args.items()}
+        if operation.op in ("add_server", "add_volume"):
+            args.setdefault("name", operation.label)
+        made = self._mutate({"op": operation.op, **args})
+        if operation.label is not None:
+            for key, suffix in (
+                ("server", ""),
+                ("ip", "-ip" if "server" in made else ""),
+                ("volume", "-root" if "server" in made else ""),
+            ):
+                if isinstance(made.get(key), str):
+                    self.labels[made[key]] = f"{operation.label}{suffix}"
+
+    def _id(self, name: Any) -> Any:
+        return next((record_id for record_id, label in self.labels.items() if label == name), name)
+
+    def _mutate(self, change: Mapping[str, Any]) -> Mapping[str, Any]:
+        with self.simulator.editing() as world:
+            made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            return made
+
+    def id_of(self, name: str) -> str:
+        return str(self._id(name))
+
+
+_Event = Callable[[Stage], None]
+
+
+def _past(case: Case) -> Iterator[tuple[int, _Event]]:
+    """(when, what happened): births in order of the items, then what vanished, locks and pending operations."""
+
+    def when(seconds: int) -> int:
+        return case.start_ms - seconds * 1000
+
+    for act in ("born", "entered", "never_there"):
+        for item in case.items:
+            yield when(item.age), lambda stage, act=act, item=item: getattr(stage, act)(item)  # type: ignore[misc]
+    for item in case.items:
+        if item.gone is not None:
+            yield when(item.gone), lambda stage, item=item: stage.gone(item)  # type: ignore[misc]
+    for stack in case.stacks:
+        lock, name = stack.now.lock, stack.name
+        if lock is not None:
+            yield when(lock.age), lambda stage, name=name, lock=lock: stage.lock(name, lock)  # type: ignore[misc]
+        for one in stack.now.pending or ():
+            yield when(one.age), lambda stage, name=name, one=one: stage.pending(name, (one,))  # type: ignore[misc]
