@@ -128,7 +128,7 @@ class _Armed:
         self.rule, self.matched, self.fired = rule, 0, 0
         self.gate = threading.Event()
         self._methods = None if rule.method == "*" else {part.strip().upper() for part in rule.method.split(",")}
-        self._pattern = path_pattern(rule.path)
+        self._pattern = _pattern(rule.path)
 
     def fits(self, request: Request) -> bool:
         rule = self.rule
@@ -153,7 +153,7 @@ class _Armed:
 
 def check(rule: FaultRule) -> None:
     """Refuse a rule that could not mean anything. Raises ConfigError RC7020."""
-    path_pattern(rule.path)
+    _pattern(rule.path)
     problem = ""
     if rule.action not in ACTIONS:
         problem = f"action {rule.action!r} is none of {', '.join(ACTIONS)}"
@@ -196,13 +196,17 @@ def _right_type(name: str, given: Any) -> bool:
     return isinstance(given, str)
 
 
+def _pattern(path: str) -> re.Pattern[str]:
+    try:
+        return path_pattern(path)
+    except re.error as error:
+        raise _bad_rule(f"fault rule: {path!r} is no regular expression: {error}") from error
+
+
 def path_pattern(path: str) -> re.Pattern[str]:
-    """A `path` of a rule: a glob, or `re:` and an expression. Raises ConfigError RC7020."""
+    """A glob, or `re:` and a regular expression, to search a path with. Raises re.error."""
     if path.startswith("re:"):
-        try:
-            return re.compile(path[3:])
-        except re.error as error:
-            raise _bad_rule(f"fault rule: {path!r} is no regular expression: {error}") from error
+        return re.compile(path[3:])
     parts = re.split(r"(\*\*|\*)", path)
     glob = {"**": ".*", "*": "[^/]*"}
     return re.compile("^" + "".join(glob.get(part, re.escape(part)) for part in parts) + "$")
