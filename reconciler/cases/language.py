@@ -152,6 +152,10 @@ VOLUME: Final = Record(
     },
 )
 _SHARED: Final = {key: _COMMON[key] for key in ("name", "in", "stack", "tags", "age", "zone", "project")}
+SNAPSHOT: Final = Record(
+    "a snapshot",
+    {**_SHARED, "of": Key(shape=Name(), help="Of a snapshot: the volume that it was made of.", required=True)},
+)
 RESOURCE: Final = Record(
     "a resource",
     {
@@ -160,10 +164,7 @@ RESOURCE: Final = Record(
         "volume": Key(shape=VOLUME, help="A volume."),
         "network": Key(shape=Record("a network", _SHARED), help="A private network."),
         "snapshot": Key(
-            shape=Record(
-                "a snapshot",
-                {**_SHARED, "of": Key(shape=Name(), help="The volume that it was made of.", required=True)},
-            ),
+            shape=SNAPSHOT,
             help="A snapshot of a block volume.",
         ),
         "placement_group": Key(shape=Record("a placement group", _SHARED), help="A placement group."),

@@ -278,7 +278,10 @@ class Record:
     title: str
     keys: Mapping[str, Key]
     one_of: tuple[str, ...] = ()
-    words: str = field(default="a mapping")
+
+    @property
+    def words(self) -> str:
+        return self.title
 
     def read(self, node: yaml.Node, problems: Problems) -> Any:
         entries = pairs(node, problems, expected=f"a mapping ({self.title})")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.cli.commands.simulate_list import list_cases
+from reconciler.cli.commands.simulate_new import new
 from reconciler.cli.commands.simulate_run import run
 from reconciler.kernel.errors import EXIT_OK
 
@@ -24,6 +25,7 @@ def command() -> None:
 
 command.add_command(run)
 command.add_command(list_cases)
+command.add_command(new)
 
 
 @command.command("serve")
