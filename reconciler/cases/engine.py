@@ -67,7 +67,7 @@ class ModelEngine(PulumiEngine):
         *,
         states: States,
         host: Host,
-        transport: httpx2.BaseTransport,
+        transport: httpx2.BaseTransport | None,
         env: Mapping[str, str],
         clock: Clock,
         randomness: Randomness,
@@ -178,7 +178,7 @@ class ModelEngine(PulumiEngine):
     def _outputs(self, item: Item, ref: Ref) -> Mapping[str, Any]:
         import httpx2
 
-        with httpx2.Client(transport=self._transport, base_url=self._environ["SCW_API_URL"]) as client:
+        with httpx2.Client(transport=self._transport, base_url=self._environ["SCW_API_URL"], trust_env=False) as client:
 
             def get(path: str) -> tuple[int, Any]:
                 answer = client.get(path, headers={"X-Auth-Token": self._environ["SCW_SECRET_KEY"]})

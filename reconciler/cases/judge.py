@@ -76,8 +76,11 @@ def subject(one: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     return " ".join(filter(None, (one.get("kind"), one.get("zone"))))
 
 
-def compare(expected: Sequence[Expected], found: Sequence[Seen], *, exact: bool) -> Iterator[tuple[str, str, str]]:
-    """(what, expected, actual) for each difference. Without a mention, `unmanaged` findings are not looked at."""
+def compare(
+    expected: Sequence[Expected], found: Sequence[Seen], *, exact: bool, slack: int = 0
+) -> Iterator[tuple[str, str, str]]:
+    """(what, expected, actual) for each difference. Without a mention, `unmanaged` findings are not looked at.
+    `slack`: seconds that a wait may be shorter."""
     left = list(found)
     for one in expected:
         match = next((each for each in left if each.label == one.label), None)
@@ -86,7 +89,7 @@ def compare(expected: Sequence[Expected], found: Sequence[Seen], *, exact: bool)
             yield "a finding is missing", _told(one), ", ".join(near) or "no finding about it"
             continue
         left.remove(match)
-        for what, wanted, actual in _details(one, match):
+        for what, wanted, actual in _details(one, match, slack=slack):
             if wanted != actual:
                 yield what, f"{one.label}: {wanted}", f"{match.label}: {actual}"
     if exact:
@@ -99,7 +102,7 @@ def _told(one: Expected) -> str:
     return f"{one.label}: {one.verdict} {one.action or ''}".rstrip()
 
 
-def _details(one: Expected, found: Seen) -> Iterator[tuple[str, Any, Any]]:
+def _details(one: Expected, found: Seen, *, slack: int) -> Iterator[tuple[str, Any, Any]]:
     entry = found.entry
     wanted = f"{one.verdict} {one.action}" if one.action is not None else one.verdict
     actual = f"{found.verdict} {found.action}" if one.action is not None else found.verdict
@@ -119,14 +122,16 @@ def _details(one: Expected, found: Seen) -> Iterator[tuple[str, Any, Any]]:
         close = abs(month - one.eur_month) <= _CENT
         yield "another price", f"{one.eur_month:.2f} EUR/month", f"{one.eur_month if close else month:.2f} EUR/month"
     if one.wait is not None:
-        yield "another wait", f"{one.wait}s", _wait(entry, found.now_ms)
+        left = _wait(entry, found.now_ms)
+        close = left is not None and one.wait - slack <= left <= one.wait
+        told = "no end" if left is None else f"{one.wait if close else left}s"
+        yield "another wait", f"{one.wait}s", told
 
 
-def _wait(entry: Mapping[str, Any], now_ms: int) -> str:
+def _wait(entry: Mapping[str, Any], now_ms: int) -> int | None:
+    """Seconds until it is due."""
     until = entry["wait_until"]
-    if until is None:
-        return "no end"
-    return f"{round(datetime.fromisoformat(until).timestamp() - now_ms / 1000)}s"
+    return None if until is None else round(datetime.fromisoformat(until).timestamp() - now_ms / 1000)
 
 
 def same_set(what: str, expected: Iterable[str], actual: Iterable[str]) -> Iterator[tuple[str, str, str]]:

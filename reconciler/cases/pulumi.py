@@ -36,7 +36,7 @@ class ModelGate(Gate):
     """The product's gate without its server: the child is in this process. Every answer is judged as ever."""
 
     def __init__(
-        self, upstream: str, rules: ReadRules, *, gates: dict[str, Gate], transport: httpx2.BaseTransport
+        self, upstream: str, rules: ReadRules, *, gates: dict[str, Gate], transport: httpx2.BaseTransport | None
     ) -> None:
         super().__init__(upstream, rules)
         self._gates, self._transport = gates, transport
@@ -45,7 +45,7 @@ class ModelGate(Gate):
     def __enter__(self) -> Self:
         import httpx2
 
-        self._client = httpx2.Client(transport=self._transport)
+        self._client = httpx2.Client(transport=self._transport, trust_env=False)
         self._gates[self._name] = self
         return self
 

@@ -6,11 +6,11 @@ that only look send no write, and the simulator meets no call that it does not k
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,9 @@ from reconciler.cases.doors import KILLED_EXIT, Invoke, Killed, Ran
 from reconciler.cases.judge import Failure
 from reconciler.cases.model import Case, End, Meanwhile, Step
 from reconciler.cases.problems import NOWHERE
+from reconciler.cases.setting import Setting
 from reconciler.cases.stage import Stage
+from reconciler.kernel.clock import SystemClock
 from reconciler.kernel.errors import ReconcilerError
 from reconciler.simulator.faults import path_pattern
 from reconciler.simulator.traffic import Entry
@@ -29,15 +31,6 @@ _LOOKS_ONLY: Final = frozenset({"drift", "plan", "preflight", "explain", "doctor
 _WITH_OUTPUT: Final = frozenset({"drift", "plan", "apply"})
 _UNCOUNTED: Final = frozenset({"ipam_ip", "vpc"})  # they come and go with what they belong to
 _TAIL: Final = 1200
-
-
-class Mode(StrEnum):
-    """What stands for the world: everything in this process, the cloud over loopback HTTP, or with that the real
-    engine and provider as well."""
-
-    MODEL = "model"
-    HTTP = "http"
-    ENGINE = "engine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +50,23 @@ class Verdict:
         return not self.failures and self.skipped is None
 
 
-def run_case(case: Case, *, invoke: Invoke, mode: Mode = Mode.MODEL, keep: Path | None = None) -> tuple[Failure, ...]:
+def run_case(
+    case: Case, *, invoke: Invoke, setting: Setting | None = None, keep: Path | None = None
+) -> tuple[Failure, ...]:
     """Run a case in a folder of its own, or in `keep`, which stays; what is not as it says."""
+    chosen = setting or Setting()
+    chosen.require_tools()
+    fitted = chosen.fitted(case, SystemClock())
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-        return _Run(case, keep, invoke=invoke, mode=mode).all()
+        return _Run(fitted, keep.resolve(), invoke=invoke, setting=chosen).all()
     with tempfile.TemporaryDirectory(prefix="reconciler-case-") as folder:
-        return _Run(case, Path(folder), invoke=invoke, mode=mode).all()
+        return _Run(fitted, Path(folder), invoke=invoke, setting=chosen).all()
 
 
 class _Run:
-    def __init__(self, case: Case, folder: Path, *, invoke: Invoke, mode: Mode) -> None:
-        self._case, self._folder, self._invoke, self._mode = case, folder, invoke, mode
+    def __init__(self, case: Case, folder: Path, *, invoke: Invoke, setting: Setting) -> None:
+        self._case, self._folder, self._invoke, self._setting = case, folder, invoke, setting
         self._failures: list[Failure] = []
         self._deleted: set[str] = set()
         self._by_strangers: set[str] = set()
@@ -76,15 +74,19 @@ class _Run:
 
     def all(self) -> tuple[Failure, ...]:
         try:
-            self._stage = Stage(self._case, self._folder, invoke=self._invoke)
-            for number, step in enumerate(self._case.steps, start=1):
-                self._where, self._step = f"step {number}", number
-                self._take(step)
-            self._where = "the end"
-            self._end(self._case.end)
+            self._stage = Stage(self._case, self._folder, invoke=self._invoke, setting=self._setting)
+            with contextlib.closing(self._stage):
+                self._play()
         except ReconcilerError as error:
             self._fail(f"{error.code}: {error.message}", "", error.hint)
         return tuple(self._failures)
+
+    def _play(self) -> None:
+        for number, step in enumerate(self._case.steps, start=1):
+            self._where, self._step = f"step {number}", number
+            self._take(step)
+        self._where = "the end"
+        self._end(self._case.end)
 
     def _fail(self, what: str, expected: str, actual: str, *, step: Step | None = None) -> None:
         one = Failure(
@@ -154,8 +156,8 @@ class _Run:
             else:
                 found = judge.seen(document, labels=labels, now_ms=_finished_ms(document, now_ms))
                 if step.findings is not None:
-                    yield from judge.compare(step.findings, found, exact=True)
-                yield from judge.compare(step.includes, found, exact=False)
+                    yield from judge.compare(step.findings, found, exact=True, slack=self._setting.slack_seconds)
+                yield from judge.compare(step.includes, found, exact=False, slack=self._setting.slack_seconds)
         if step.actions is not None:
             actual = _actions(document or {}, labels)
             yield from judge.same_set("actions", (f"{k}: {v}" for k, v in step.actions.items()), actual)

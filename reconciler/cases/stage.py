@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.cases import cloudworld, provider
 from reconciler.cases.doors import Doors, Invoke, Ran
@@ -19,14 +19,17 @@ from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl,
 from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
+from reconciler.cases.setting import Setting
 from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of
-from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
 from reconciler.kernel.randomness import SeededRandomness
 from reconciler.ports.engine import Engine
-from reconciler.simulator import ACCESS_KEY, SECRET_KEY, Key, Request, Simulator, Timings, World
+from reconciler.simulator import ACCESS_KEY, SECRET_KEY, Key, Request, Simulator, Timings, World, serve
 from reconciler.simulator.defaults import environment
 from reconciler.simulator.strangers import mutate
+
+if TYPE_CHECKING:
+    from reconciler.simulator import SimulatorTransport
 
 # Nobody listens there: requests go to the simulator in this process. Loopback, because the key is sent in clear.
 _URL: Final = "http://127.0.0.1"
@@ -42,19 +45,29 @@ def _no_checkpoint(_: str) -> None: ...
 class Stage:
     """One case, set up. `close` is the folder's owner's business."""
 
-    def __init__(self, case: Case, folder: Path, *, invoke: Invoke) -> None:
-        self.case, self.folder, self._invoke = case, folder, invoke
+    def __init__(self, case: Case, folder: Path, *, invoke: Invoke, setting: Setting) -> None:
+        self.case, self.folder, self._invoke, self._setting = case, folder, invoke, setting
         self._events = list(_past(case))
         first = min([when for when, _ in self._events], default=case.start_ms)
-        self.clock = VirtualClock(start_ms=min(first, case.start_ms - case.memory * 1000))
-        timings = Timings.instant() if case.instant else Timings()
+        self.clock = setting.clock(min(first, case.start_ms - case.memory * 1000), folder=folder)
+        timings = Timings.instant() if case.instant or setting.instant else Timings()
         self.simulator = Simulator(World(), clock=self.clock, randomness=SeededRandomness(case.seed), timings=timings)
+        self._served = serve(self.simulator) if setting.http else None
+        self._url = _URL if self._served is None else self._served.url
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
         self._commands = 0
-        self._prepare()
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._served is not None:
+            self._served.close()
 
     # -- commands
 
@@ -64,8 +77,6 @@ class Stage:
         return self._invoke([*_MAIN_ARGS, *argv], self._doors(checkpoint))
 
     def _doors(self, checkpoint: Callable[[str], None]) -> Doors:
-        from reconciler.simulator import SimulatorTransport
-
         randomness = SeededRandomness(self.case.seed * 1_000_003 + self._commands)
         return Doors(
             folder=self.folder,
@@ -73,17 +84,21 @@ class Stage:
             clock=self.clock,
             randomness=randomness,
             checkpoint=checkpoint,
-            transport=SimulatorTransport(self.simulator),
-            engine=lambda: self._engine(randomness),
+            transport=self._transport(),
+            engine=None if self._setting.real_engine else lambda: self._engine(randomness),
         )
 
-    def _engine(self, randomness: SeededRandomness) -> Engine:
+    def _transport(self) -> SimulatorTransport | None:
+        """None: over HTTP, as everybody else."""
         from reconciler.simulator import SimulatorTransport
 
+        return SimulatorTransport(self.simulator) if self._served is None else None
+
+    def _engine(self, randomness: SeededRandomness) -> Engine:
         return ModelEngine(
             states=self.states,
             host=self.host,
-            transport=SimulatorTransport(self.simulator),
+            transport=self._transport(),
             env=self._environ(),
             clock=self.clock,
             randomness=randomness,
@@ -92,13 +107,15 @@ class Stage:
 
     def _environ(self) -> Mapping[str, str]:
         return {
-            **environment(_URL),
+            **self._setting.tools,
+            **environment(self._url),
             "HOME": str(self.folder),
-            "PATH": "",
+            "PATH": self._setting.tools.get("PATH", ""),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
             "XDG_STATE_HOME": str(self.folder),
             "RECONCILER_DATABASE_URL": f"sqlite:///{self.folder / 'reconciler.db'}",
             "PULUMI_BACKEND_URL": f"file://{self.states.root}",
+            "PULUMI_CONFIG_PASSPHRASE": "",
         }
 
     # -- the past

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,8 @@ from reconciler.cases.judge import Failure
 from reconciler.cases.model import Case
 from reconciler.cases.problems import InvalidCase
 from reconciler.cases.reader import load
-from reconciler.cases.runner import Mode, Verdict, run_case
+from reconciler.cases.runner import Verdict, run_case
+from reconciler.cases.setting import Setting, unplayable
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.errors import ConfigError, UsageError
 from reconciler.kernel.text import visible
@@ -28,7 +29,7 @@ class Options:
 
     invoke: Invoke
     commands: Collection[str]
-    mode: Mode = Mode.MODEL
+    setting: Setting = field(default_factory=Setting)
     seed: int | None = None
     keep: Path | None = None
 
@@ -90,10 +91,11 @@ def one(path: Path, options: Options, clock: Clock) -> Verdict:
     if options.seed is not None:
         case = replace(case, seed=options.seed)
     found = Verdict(name=case.name, path=str(path), failures=(), source=case.source, rules=case.rules)
-    if options.mode is Mode.ENGINE and case.no_engine is not None:
-        return replace(found, skipped=case.no_engine)
+    why_not = unplayable(case) if options.setting.real_engine else None
+    if why_not is not None:
+        return replace(found, skipped=why_not)
     keep = None if options.keep is None else options.keep / case.name
-    failures = run_case(case, invoke=options.invoke, mode=options.mode, keep=keep)
+    failures = run_case(case, invoke=options.invoke, setting=options.setting, keep=keep)
     return replace(found, failures=failures, seconds=clock.monotonic() - began)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from reconciler.cli.options import Globals
 
 FORMATS = ("console", "json", "junit")
+_TOOLS = ("PATH", "PULUMI_HOME", "RECONCILER_TOOLCHAIN_PYTHON")
 
 
 @click.command("run")
@@ -59,12 +61,15 @@ def run(
 
 
 def _suite(*, http: bool, engine: bool, seed: int | None, keep: Path | None) -> Options:
-    from reconciler.cases.runner import Mode
+    from reconciler.cases.setting import Mode, Setting
     from reconciler.cases.suite import Options
     from reconciler.cli.case_world import COMMANDS_OF_CASES, invoke
 
     mode = Mode.ENGINE if engine else Mode.HTTP if http else Mode.MODEL
-    return Options(invoke=invoke, commands=COMMANDS_OF_CASES, mode=mode, seed=seed, keep=keep)
+    tools = {name: os.environ[name] for name in _TOOLS if name in os.environ}
+    setting = Setting(mode=mode, tools=tools if engine else {})
+    setting.require_tools()
+    return Options(invoke=invoke, commands=COMMANDS_OF_CASES, setting=setting, seed=seed, keep=keep)
 
 
 def _say(verdict: Verdict, suite: Options, *, out: Out | None) -> None:
@@ -72,7 +77,7 @@ def _say(verdict: Verdict, suite: Options, *, out: Out | None) -> None:
 
     if out is None:
         return
-    flags = {"http": " --http", "engine": " --engine"}.get(suite.mode.value, "")
+    flags = {"http": " --http", "engine": " --engine"}.get(suite.setting.mode.value, "")
     seed = "" if suite.seed is None else f" --seed {suite.seed}"
     rerun = f"reconciler simulate run{flags}{seed} --keep /tmp/case {shlex.quote(verdict.path)}"
     out.text("".join(f"{line}\n" for line in lines(verdict, rerun=rerun)))
