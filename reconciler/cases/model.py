@@ -38,6 +38,8 @@ class Item:
     network: str | None = None
     part: str | None = None
     protect: bool = False
+    deleting: bool = False  # the state holds it as a copy that waits for its deletion
+    ahead: int = 0  # seconds by which the provider's clock was ahead when it was made
     says: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     mark: Mark = NOWHERE

@@ -28,6 +28,7 @@ class Names:
     kinds: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
     owners: dict[str, tuple[str | None, int | None]] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)  # the resources that any ledger ever held
 
     def add(self, name: str, kind: str, mark: Mark) -> None:
         if name in self.kinds:
@@ -87,6 +88,8 @@ def read_items(
     for item in items:
         names.add(item.name, item.kind, item.mark)
         names.owners[item.name] = (item.fleet, item.slot)
+        if item.in_cloud or item.stack is not None:
+            names.made.add(item.name)
     reader.check(items)
     order = {"network": 0, "placement_group": 0, "security_group": 0, "server": 1}
     return tuple(sorted(items, key=lambda item: order.get(item.kind, 2)))
@@ -156,6 +159,8 @@ class _Reader:
             on=self._reference(given, "on"),
             of=self._reference(given, "of"),
             protect=given.get("protect", False),
+            deleting=given.get("deleting", False),
+            ahead=given.get("ahead", 0),
             says=says.value if says is not None else {},
             details=self._details(kind, given),
             mark=given.mark,
@@ -237,6 +242,7 @@ class _Reader:
             network=str(network.value) if network is not None else None,
             part=part,
             protect=server.protect and held,
+            ahead=server.ahead,
             details={key: given.get(key) for key in ("size", "type") if key in given},
             mark=given.mark,
         )

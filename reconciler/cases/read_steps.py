@@ -33,6 +33,8 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "nic": ("nic",),
     "id": (),
 }
+# What somebody does to a state, and whether it is about a resource or a whole stack.
+STATE_OPERATIONS: Final = ("forget", "take", "break_stack")
 _MADE: Final = {"add_server": "server", "add_ip": "ip", "add_volume": "volume"}
 _BOUND: Final = re.compile(r"(<=|>=|==)?\s*(\d+)")
 COUNTERS: Final = ("total", "mutating", "lists", "posts", "deletes", "patches")
@@ -120,8 +122,11 @@ class StepReader:
             self.problems.add("RC0802", given.mark, "one operation a step", hint="Like `do: {kill_server: w1}`.")
             return None
         ((op, found),) = given.values.items()
+        if op in STATE_OPERATIONS:
+            return self._on_state(op, found)
         if op not in OPERATIONS:
-            self.problems.add("RC0801", given.at(op), f"unknown operation `{op}`", hint=meant(op, OPERATIONS))
+            hint = meant(op, (*OPERATIONS, *STATE_OPERATIONS))
+            self.problems.add("RC0801", given.at(op), f"unknown operation `{op}`", hint=hint)
             return None
         if isinstance(found.value, str):
             main = _main(op)
@@ -131,6 +136,16 @@ class StepReader:
             args, label = dict(found.value), found.value.get("as")
             args.pop("as", None)
         return self._operation(op, args, label, mark=given.at(op), place=found)
+
+    def _on_state(self, op: str, found: Marked) -> Operation | None:
+        """`forget` and `take` a resource of this case, `break_stack` a stack."""
+        known: Collection[str] = self.stacks if op == "break_stack" else self.names.made
+        if found.value not in known:
+            what = "stack" if op == "break_stack" else "resource that there ever was"
+            hint = meant(str(found.value), sorted(known))
+            self.problems.add("RC0804", found.mark, f"`{found.value}` is no {what}", hint=hint)
+            return None
+        return Operation(op=op, args={"name": found.value})
 
     def _operation(self, op: str, args: dict[str, Any], label: str | None, *, mark: Mark, place: Marked) -> Operation:
         for key, kinds in _NAMED.items():
