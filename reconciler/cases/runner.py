@@ -159,8 +159,9 @@ class _Run:
                     yield from judge.compare(step.findings, found, exact=True, slack=self._setting.slack_seconds)
                 yield from judge.compare(step.includes, found, exact=False, slack=self._setting.slack_seconds)
         if step.actions is not None:
-            actual = _actions(document or {}, labels)
-            yield from judge.same_set("actions", (f"{k}: {v}" for k, v in step.actions.items()), actual)
+            taken = _actions(document or {}, labels)
+            for what, expected, actual in judge.same_set("actions", _listed(step.actions), taken):
+                yield what, expected, f"{actual}  # {taken[actual]}" if taken.get(actual) else actual
         if step.deletes is not None:
             yield from judge.same_set("deleted", step.deletes, (self._label(one) for one in gone))
         yield from judge.said("stdout", step.stdout, ran.stdout)
@@ -278,13 +279,17 @@ def _finished_ms(document: Mapping[str, Any], otherwise: int) -> int:
     return parse_instant(text) if isinstance(text, str) else otherwise
 
 
-def _actions(document: Mapping[str, Any], labels: Mapping[str, str]) -> list[str]:
-    """`ACTION SUBJECT: STATUS` of a plan (planned) or of the runs of `apply`."""
+def _listed(actions: Mapping[str, str]) -> list[str]:
+    return [f"{action}: {status}" for action, status in actions.items()]
+
+
+def _actions(document: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, str]:
+    """`ACTION SUBJECT: STATUS` of a plan (planned) or of the runs of `apply`, with what happened."""
     if "runs" in document:
         outcomes = [one for run in document["runs"] for one in run["outcomes"]]
-        return [f"{_action(one['action'], one, labels)}: {one['status']}" for one in outcomes]
+        return {f"{_action(one['action'], one, labels)}: {one['status']}": one["text"] for one in outcomes}
     planned = document.get("plan", document).get("actions", [])
-    return [f"{_action(one['kind'], one, labels)}: planned" for one in planned]
+    return {f"{_action(one['kind'], one, labels)}: planned": "" for one in planned}
 
 
 def _action(kind: str, about: Mapping[str, Any], labels: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ reads or writes this file.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ _TYPES: Final = {
     "placement_group": provider.PLACEMENT,
     "security_group": provider.SECURITY,
 }
-_MANIFEST: Final = {"magic": "", "version": "v3.274.1"}
+_VERSION: Final = "v3.274.1"
+# The engine's own mark of a whole checkpoint: a digest of the version that wrote it (tried).
+_MANIFEST: Final = {"magic": hashlib.sha256(_VERSION.encode()).hexdigest(), "version": _VERSION}
 
 
 def stack_name(name: str) -> StackName:
