@@ -302,7 +302,10 @@ CALLS: Final = MapOf(_NUMBER, words="a mapping of counters")
 STEP: Final = Record(
     "a step",
     {
-        "run": Key(shape=TEXT, help="A command line of `reconciler`, without that word."),
+        "run": Key(
+            shape=TEXT,
+            help="A command line of `reconciler`, without that word. `{w1}` in it stands for the id of w1.",
+        ),
         "advance": Key(shape=DURATION, help="Time that passes."),
         "do": Key(shape=DO, help="What a stranger does to the cloud, or to a state: one operation with its arguments."),
         "faults": Key(

@@ -36,6 +36,7 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
 # What somebody does to a state, and whether it is about a resource or a whole stack.
 STATE_OPERATIONS: Final = ("forget", "take", "break_stack")
 _MADE: Final = {"add_server": "server", "add_ip": "ip", "add_volume": "volume"}
+_IN_BRACES: Final = re.compile(r"\{([^{}]+)\}")
 _BOUND: Final = re.compile(r"(<=|>=|==)?\s*(\d+)")
 COUNTERS: Final = ("total", "mutating", "lists", "posts", "deletes", "patches")
 _FINDING_HINT: Final = "Like `detached w1-ip: act destroy`; `simulate run` shows the findings that there are."
@@ -105,6 +106,8 @@ class StepReader:
         if first not in ("plan", "apply") and "actions" in given:
             hint = "Only `plan` and `apply` have them."
             self.problems.add("RC0812", given.at("actions"), f"`{first}` has no actions", hint=hint)
+        for name in [name for word in words for name in named_in(word)]:
+            self.names.require(Marked(name, given.at("run")))
         return words
 
     def _stacks(self, given: Fields) -> dict[str, Any]:
@@ -230,6 +233,11 @@ class StepReader:
             return
         known = [*self.names.kinds, *self.stacks, *(f"{one}/0" for one in self.fleets)]
         self.problems.add("RC0804", mark, f"nothing here is named `{subject}`", hint=meant(subject, known))
+
+
+def named_in(word: str) -> list[str]:
+    """The names in braces of one word of a command line: each stands for an id."""
+    return _IN_BRACES.findall(word)
 
 
 def _main(op: str) -> str | None:

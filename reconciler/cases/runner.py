@@ -19,6 +19,7 @@ from reconciler.cases.doors import KILLED_EXIT, Invoke, Killed, Ran
 from reconciler.cases.judge import Failure
 from reconciler.cases.model import Case, End, Meanwhile, Step
 from reconciler.cases.problems import NOWHERE
+from reconciler.cases.read_steps import named_in
 from reconciler.cases.setting import Setting
 from reconciler.cases.stage import Stage
 from reconciler.kernel.clock import SystemClock
@@ -132,7 +133,8 @@ class _Run:
         hooks = [self._hook(one) for one in step.during]
         stage.simulator.before.extend(hooks)
         try:
-            ran = stage.run(_with_output(step.run, output), checkpoint=_killer(step))
+            argv = [self._with_ids(word) for word in step.run]
+            ran = stage.run(_with_output(argv, output), checkpoint=_killer(step))
         finally:
             for hook in hooks:
                 stage.simulator.before.remove(hook)
@@ -142,6 +144,12 @@ class _Run:
         document = json.loads(output.read_text(encoding="utf-8")) if output.is_file() else None
         for what, expected, actual in self._judge(step, ran, document, entries=entries, gone=gone, now_ms=began_ms):
             self._fail(what, expected, actual, step=step)
+
+    def _with_ids(self, word: str) -> str:
+        """A word of a command line with the id for each name in braces."""
+        for name in named_in(word):
+            word = word.replace(f"{{{name}}}", self._stage.id_of(name))
+        return word
 
     def _judge(
         self, step: Step, ran: Ran, document: Any, *, entries: Sequence[Entry], gone: set[str], now_ms: int
