@@ -143,7 +143,7 @@ class StepReader:
     def _on_state(self, op: str, found: Marked) -> Operation | None:
         """`forget` and `take` a resource of this case, `break_stack` a stack."""
         known: Collection[str] = self.stacks if op == "break_stack" else self.names.made
-        if found.value not in known:
+        if not isinstance(found.value, str) or found.value not in known:
             what = "stack" if op == "break_stack" else "resource that there ever was"
             hint = meant(str(found.value), sorted(known))
             self.problems.add("RC0804", found.mark, f"`{found.value}` is no {what}", hint=hint)
