@@ -7,7 +7,7 @@ program. Here the program is what the case declares: the resources that belong t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -57,6 +57,7 @@ class Host:
     processes: tuple[ProcessDecl, ...]
     locks: dict[str, LockDecl]  # by stack
     start_ms: int
+    hanging: set[str] = field(default_factory=set)  # stacks that a command does not come to an end with
 
 
 class ModelEngine(PulumiEngine):
@@ -93,6 +94,7 @@ class ModelEngine(PulumiEngine):
         return ModelPulumi(
             states=self._states,
             gates=self._gates,
+            hanging=self._host.hanging,
             env=self._environ,
             backend=backend,
             directory=self._directory,

@@ -3,6 +3,7 @@ so that the actual side can be copied into it when it is right."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -96,6 +97,16 @@ def compare(
         for each in left:
             if each.entry["kind"] != "unmanaged":
                 yield "a finding that was not expected", "", f"{each}  # {each.entry['reason']}"
+
+
+def kinds(expected: Mapping[str, int], found: Sequence[Seen]) -> Iterator[tuple[str, str, str]]:
+    """Findings by kind and number."""
+    actual = Counter(str(one.entry["kind"]) for one in found)
+    for kind in sorted({*expected, *actual}):
+        if kind == "unmanaged" and kind not in expected:
+            continue
+        if expected.get(kind, 0) != actual[kind]:
+            yield "another number of findings", f"{kind}: {expected.get(kind, 0)}", f"{kind}: {actual[kind]}"
 
 
 def _told(one: Expected) -> str:

@@ -30,6 +30,7 @@ LEDGERS: Final = ("cloud", "state")
 SERVER_STATES: Final = ("running", "stopped", "stopped in place", "starting", "stopping", "locked")
 OPERATIONS: Final = ("creating", "updating", "deleting", "reading", "importing")
 UNREADABLE: Final = ("missing", "broken", "newer", "twice")
+ROW_STATES: Final = ("provisioning", "bootstrapping", "ready", "busy", "failed")
 KINDS: Final = ("server", "ip", "volume", "network", "snapshot", "placement_group", "security_group")
 
 RULE: Final = Scalar("a rule, 1 to 17", ("int",), int, {"type": "integer", "minimum": 1, "maximum": 17})
@@ -81,7 +82,10 @@ _COMMON: Final = {
 }
 _OWNED: Final = {
     "fleet": Key(shape=TEXT, help="The fleet it is a part of."),
-    "slot": Key(shape=COUNT, help="Its slot in the fleet."),
+    "slot": Key(shape=COUNT, help="Its slot in a fleet of a fixed size."),
+    "worker": Key(
+        shape=TEXT, help="The worker of an elastic fleet that it is, instead of a slot; its id is made of it."
+    ),
 }
 
 ROOT: Final = Record(
@@ -207,6 +211,8 @@ FLEET: Final = Record(
     "a fleet",
     {
         "replicas": Key(shape=COUNT, help="How many machines it declares.", default="as many as it has slots here"),
+        "min": Key(shape=COUNT, help="Of an elastic fleet: the fewest machines.", default="0, with `max`"),
+        "max": Key(shape=COUNT, help="Of an elastic fleet, which has no slots: the most machines."),
         "type": Key(shape=TEXT, help="The commercial type of its machines.", default="DEV1-S"),
         "zone": Key(shape=TEXT, help="Their zone.", default="fr-par-1"),
         "revision": Key(shape=TEXT, help="12 hex digits.", default="0123456789ab"),
@@ -219,6 +225,11 @@ _STACK_NOW: Final = {
         shape=OneOf(((("str",), Choice(UNREADABLE)), (("bool",), FLAG))),
         help="From the first step on it cannot be read: it is missing, its file is broken, of a newer version, or "
         "holds a resource twice; `no` in a later step ends that.",
+    ),
+    "hangs": Key(
+        shape=FLAG,
+        help="From the first step on a Pulumi command that writes to it does not end by itself.",
+        default="no",
     ),
 }
 STACK: Final = Record(
@@ -244,6 +255,26 @@ RIGHTS: Final = Record(
         "read_only": Key(shape=FLAG, help="It may not write.", default="no"),
         "ipam_needs_project": Key(shape=FLAG, help="IPAM answers an empty 200 without a project.", default="no"),
         "revoked": Key(shape=FLAG, help="Every call answers 401.", default="no"),
+    },
+)
+ROW: Final = Record(
+    "a row",
+    {
+        "worker": Key(shape=TEXT, help="The worker that it is about.", required=True),
+        "fleet": Key(shape=TEXT, help="Its fleet.", required=True),
+        "state": Key(shape=Choice(ROW_STATES), help="What the row says.", default="ready"),
+        "machine": Key(shape=Name(), help="The server of this case that it records.", default="none"),
+        "age": Key(shape=DURATION, help="How long before the start it was written.", default="1d"),
+        "sent": Key(shape=DURATION, help="How long before the start its create was sent.", default="not"),
+        "ended": Key(shape=TEXT, help="It ended, for this reason: what is left of it is a tombstone."),
+    },
+)
+ROW_LEFT: Final = Record(
+    "a row that is left",
+    {
+        "worker": Key(shape=TEXT, help="The worker that it is about.", required=True),
+        "state": Key(shape=Choice(ROW_STATES), help="What the row says."),
+        "machine": Key(shape=Name(), help="The server that it records."),
     },
 )
 PROCESS: Final = Record(
@@ -323,6 +354,10 @@ STEP: Final = Record(
             shape=_FINDINGS, help="All findings of `drift` but `unmanaged`: `KIND SUBJECT: VERDICT ACTION`."
         ),
         "includes": Key(shape=MapOf(_FINDING), help="Some of the findings of `drift`."),
+        "counts": Key(
+            shape=OneOf(((("map",), MapOf(COUNT, words="a count for each kind")), (("str",), _NONE))),
+            help="How many findings of each kind `drift` has; `unmanaged` ones are looked at only where mentioned.",
+        ),
         "actions": Key(
             shape=OneOf(((("map",), MapOf(TEXT)), (("str",), _NONE))),
             help="All actions of `plan` (`planned`) or `apply` (`done`, `skipped`, `waiting`, `failed`): "
@@ -354,7 +389,9 @@ EXPECT: Final = Record(
             help="Stack -> its pending operations, as `creating w3`; or `none`.",
         ),
         "calls": Key(shape=CALLS, help="How often all commands together call the API."),
-        "rows": Key(shape=Plain("a list of rows", "array"), help="Rows of the records."),
+        "rows": Key(
+            shape=OneOf(((("seq",), ListOf(ROW_LEFT)), (("str",), _NONE))), help="All rows of the records; `none`."
+        ),
     },
 )
 CASE: Final = Record(
@@ -386,7 +423,11 @@ CASE: Final = Record(
         "timings": Key(shape=Choice(("real", "instant")), help="How long the cloud takes.", default="real"),
         "stacks": Key(shape=MapOf(STACK), help="The stacks by name, `project/stack`.", default="`ci/prod`"),
         "resources": Key(shape=ListOf(RESOURCE), help="What exists, and in which ledgers.", default="nothing"),
-        "records": Key(shape=Plain("a list of rows", "array"), help="Rows of the records.", default="none"),
+        "recorded": Key(
+            shape=TEXT,
+            help="The file that `simulate record` wrote beside the case: a live scope instead of `resources`.",
+        ),
+        "records": Key(shape=ListOf(ROW), help="Rows of the records.", default="none"),
         "processes": Key(
             shape=ListOf(PROCESS), help="Processes on this host that may still be at work.", default="none"
         ),

@@ -33,6 +33,7 @@ class Item:
     home: str | None = None  # the stack that it belongs to, in its state or not
     fleet: str | None = None
     slot: int | None = None
+    worker: str | None = None
     on: str | None = None
     of: str | None = None
     network: str | None = None
@@ -48,7 +49,9 @@ class Item:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetDecl:
     name: str
-    replicas: int
+    replicas: int | None  # None: elastic, between the two others
+    minimum: int | None
+    maximum: int | None
     type: str
     zone: str
     revision: str
@@ -80,6 +83,7 @@ class StackChange:
     unlock: bool = False
     pending: tuple[PendingDecl, ...] | None = None
     unreadable: str | None = None
+    hangs: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +176,7 @@ class Step:
     exit: int | None = None
     findings: tuple[Expected, ...] | None = None
     includes: tuple[Expected, ...] = ()
+    counts: Mapping[str, int] | None = None
     actions: Mapping[str, str] | None = None
     deletes: tuple[str, ...] | None = None
     calls: tuple[Bound, ...] = ()
@@ -211,6 +216,7 @@ class Case:
     instant: bool
     stacks: tuple[StackDecl, ...]
     items: tuple[Item, ...]
+    recorded: Path | None
     processes: tuple[ProcessDecl, ...]
     faults: tuple[Any, ...]
     lies: tuple[Any, ...]

@@ -8,11 +8,13 @@ pending operation but the creates; `stack export` checks nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import signal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from reconciler.cases import provider
+from reconciler.cases.doors import Killed
 from reconciler.cases.statefile import Document, States
 from reconciler.engine.cli import PulumiCli
 from reconciler.engine.environment import Scrubber
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+_FOR_EVER: Final = 86_400.0
 NOBODY: Final = (1 << 22) + 1  # a pid above the largest that there is
 _CREATING: Final = "creating"
 
@@ -61,11 +64,13 @@ class ModelGate(Gate):
 
 
 class ModelPulumi(PulumiCli):
-    """`gates`: by URL, those that children may read through."""
+    """`gates`: by URL, those that children may read through. `hanging`: stacks that a command does not end with."""
 
-    def __init__(self, *, states: States, gates: Mapping[str, Gate], clock: Clock, **kwargs: Any) -> None:
+    def __init__(
+        self, *, states: States, gates: Mapping[str, Gate], hanging: Collection[str], clock: Clock, **kwargs: Any
+    ) -> None:
         super().__init__(clock=clock, **kwargs)
-        self._states, self._gates, self._clock = states, gates, clock
+        self._states, self._gates, self._hanging, self._clock = states, gates, hanging, clock
         self.scrubber = Scrubber({})
 
     def required(self) -> str:
@@ -103,11 +108,13 @@ class ModelPulumi(PulumiCli):
         on_line: Callable[[bytes], None],
         on_start: Callable[[int, int, tuple[str, ...]], None] | None = None,
     ) -> Finished:
-        del cwd, deadline_seconds
+        del cwd
         argv = ("pulumi", *args, "--non-interactive", "--color", "never")
         if on_start is not None:
             on_start(NOBODY, self._clock.now_ms(), argv)
         name = _short(_after(args, "--stack")[0])
+        if name in self._hanging:
+            return self._ended(deadline_seconds)
         match args[0], args[1]:
             case "refresh", _:
                 for event in self._refresh(name, args, env):
@@ -123,6 +130,22 @@ class ModelPulumi(PulumiCli):
             stderr="",
             seconds=0.1,
             timed_out=False,
+            killed=False,
+            truncated=False,
+        )
+
+    def _ended(self, deadline_seconds: float) -> Finished:
+        """A command that hangs, ended at its deadline. Without one the whole process hangs, and the case ends it."""
+        if deadline_seconds > _FOR_EVER:
+            raise Killed("a Pulumi command without a deadline")
+        self._clock.sleep(deadline_seconds)
+        return Finished(
+            pid=NOBODY,
+            status=-signal.SIGINT,
+            stdout=bytearray(),
+            stderr="",
+            seconds=deadline_seconds,
+            timed_out=True,
             killed=False,
             truncated=False,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from reconciler.cases.model import Item
 from reconciler.cases.names import expanded
@@ -20,6 +20,17 @@ _MOST_COPIES: Final = 500
 _REFERS: Final = {"on": ("server",), "of": ("volume",), "network": ("network",)}
 
 
+class Owner(NamedTuple):
+    """What `owned` stands for."""
+
+    fleet: str | None = None
+    slot: int | None = None
+    worker: str | None = None
+
+
+NOBODY: Final = Owner()
+
+
 @dataclass(slots=True)
 class Names:
     """All names of a case, with what each is. Labels of what strangers make are added as steps are read."""
@@ -27,7 +38,7 @@ class Names:
     problems: Problems
     kinds: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
-    owners: dict[str, tuple[str | None, int | None]] = field(default_factory=dict)
+    owners: dict[str, Owner] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)  # the resources that any ledger ever held
 
     def add(self, name: str, kind: str, mark: Mark) -> None:
@@ -61,15 +72,12 @@ class Names:
     def tags_of(self, name: str, tags: Sequence[str], *, mark: Mark) -> tuple[str, ...]:
         """Expected tags of a named thing; `owned` is of its own fleet and slot."""
         self.require(Marked(name, mark))
-        fleet, slot = self.owners.get(name, (None, None))
-        return tags_from(tags, fleet=fleet, slot=slot, mark=mark, problems=self.problems)
+        return tags_from(tags, owner=self.owners.get(name, NOBODY), mark=mark, problems=self.problems)
 
 
-def tags_from(
-    tags: Sequence[str], *, fleet: str | None, slot: int | None, mark: Mark, problems: Problems
-) -> tuple[str, ...]:
+def tags_from(tags: Sequence[str], *, owner: Owner, mark: Mark, problems: Problems) -> tuple[str, ...]:
     try:
-        return expanded(tags, fleet=fleet, slot=slot)
+        return expanded(tags, fleet=owner.fleet, slot=owner.slot, worker=owner.worker)
     except ValueError as error:
         problems.add("RC0802", mark, str(error), hint="Like `owned`, `owned ci/1`, `none` or a list of tags.")
         return ()
@@ -87,7 +95,7 @@ def read_items(
             items += reader.read(kind, copy)
     for item in items:
         names.add(item.name, item.kind, item.mark)
-        names.owners[item.name] = (item.fleet, item.slot)
+        names.owners[item.name] = Owner(item.fleet, item.slot, item.worker)
         if item.in_cloud or item.stack is not None:
             names.made.add(item.name)
     reader.check(items)
@@ -120,8 +128,11 @@ class _Reader:
                 self.problems.add("RC0802", given.at(part), f"copies of a server with a named {part}", hint=hint)
                 return
         for index in range(number):
-            slot = {"slot": given.get("slot", 0) + index} if "fleet" in given else {}
-            values = {**given.values, "name": f"{given.get('name')}-{index + 1}", **slot}
+            values = {**given.values, "name": f"{given.get('name')}-{index + 1}"}
+            if "worker" in given:
+                values["worker"] = f"{given.get('worker')}-{index + 1}"
+            elif "fleet" in given:
+                values["slot"] = given.get("slot", 0) + index
             yield Fields(values, given.marks, given.mark)
 
     def read(self, kind: str, given: Fields) -> Iterator[Item]:
@@ -131,11 +142,12 @@ class _Reader:
             yield from self._parts(item, given)
 
     def _item(self, kind: str, given: Fields) -> Item:
-        fleet, slot = given.get("fleet"), given.get("slot")
-        if slot is not None and fleet is None:
-            self.problems.add("RC0808", given.at("slot"), "a slot without a fleet", hint="Add `fleet: NAME`.")
+        owner = Owner(given.get("fleet"), given.get("slot"), given.get("worker"))
+        for key in ("slot", "worker"):
+            if key in given and owner.fleet is None:
+                self.problems.add("RC0808", given.at(key), f"a {key} without a fleet", hint="Add `fleet: NAME`.")
         home = self._home(given)
-        holders = given.get("in", ("cloud", "state") if fleet or "stack" in given else ("cloud",))
+        holders = given.get("in", ("cloud", "state") if _in_state(given) else ("cloud",))
         zone = given.get("zone", _ZONE)
         if zone not in KNOWN_ZONES:
             self.problems.add("RC0802", given.at("zone"), f"unknown zone {zone!r}", hint=meant(zone, KNOWN_ZONES))
@@ -148,14 +160,15 @@ class _Reader:
             name=given.get("name"),
             zone=zone,
             ours=given.get("project", "ours") == "ours",
-            tags=self._tags(given, fleet, slot),
+            tags=self._tags(given, owner),
             age=age,
             gone=gone,
             in_cloud="cloud" in holders or gone is not None,
             stack=home if "state" in holders else None,
             home=home,
-            fleet=fleet,
-            slot=slot,
+            fleet=owner.fleet,
+            slot=owner.slot,
+            worker=owner.worker,
             on=self._reference(given, "on"),
             of=self._reference(given, "of"),
             protect=given.get("protect", False),
@@ -175,9 +188,9 @@ class _Reader:
             self.problems.add("RC0804", stack.mark, f"there is no stack `{stack.value}`", hint=hint)
         return str(stack.value)
 
-    def _tags(self, given: Fields, fleet: str | None, slot: int | None) -> tuple[str, ...]:
-        tags = given.get("tags", ("owned",) if fleet is not None else ())
-        return tags_from(tags, fleet=fleet, slot=slot, mark=given.at("tags"), problems=self.problems)
+    def _tags(self, given: Fields, owner: Owner) -> tuple[str, ...]:
+        tags = given.get("tags", ("owned",) if owner.fleet is not None else ())
+        return tags_from(tags, owner=owner, mark=given.at("tags"), problems=self.problems)
 
     def _reference(self, given: Fields, key: str) -> str | None:
         found = given.get(key)
@@ -219,6 +232,7 @@ class _Reader:
     def _part(
         self, server: Item, given: Fields, *, kind: str, part: str, name: str | None = None, in_state: bool = True
     ) -> Item:
+        owner = Owner(server.fleet, server.slot, server.worker)
         default = () if part == "nic" or server.fleet is None else ("owned",)
         tags = given.get("tags", default)
         held = server.stack is not None and in_state
@@ -231,13 +245,14 @@ class _Reader:
             name=given.get("name") or name or f"{server.name}-{part}",
             zone=server.zone,
             ours=server.ours,
-            tags=tags_from(tags, fleet=server.fleet, slot=server.slot, mark=given.at("tags"), problems=self.problems),
+            tags=tags_from(tags, owner=owner, mark=given.at("tags"), problems=self.problems),
             age=server.age,
             in_cloud=server.in_cloud and "cloud" in holders,
             stack=server.home if "state" in holders else None,
             home=server.home,
             fleet=server.fleet,
             slot=server.slot,
+            worker=server.worker,
             on=server.name,
             network=str(network.value) if network is not None else None,
             part=part,
@@ -266,6 +281,11 @@ class _Reader:
         chain = " on ".join(f"`{one}`" for one in [*seen, name])
         self.problems.add("RC0805", mark, f"it hangs on itself: {chain}", hint="`on` names a server of this case.")
         return True
+
+
+def _in_state(given: Fields) -> bool:
+    """Whether a program makes it. Workers of an elastic fleet are made on demand, and are in no state."""
+    return "stack" in given or ("fleet" in given and "worker" not in given)
 
 
 def _a(word: str | None) -> str:

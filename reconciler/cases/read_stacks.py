@@ -23,6 +23,7 @@ def stack_change(given: Fields, *, names: Names) -> StackChange:
         unlock=lock == "none",
         pending=None if pending is None else tuple(_pending(one, names) for one in pending),
         unreadable="" if unreadable is False else ("missing" if unreadable is True else unreadable),
+        hangs=given.get("hangs"),
     )
 
 

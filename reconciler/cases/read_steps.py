@@ -12,15 +12,17 @@ from typing import Any, Final
 from reconciler.cases import units
 from reconciler.cases.model import Bound, Expected, Meanwhile, Operation, Said, Step
 from reconciler.cases.problems import Mark, Problems, meant
-from reconciler.cases.read_items import Names, tags_from
+from reconciler.cases.read_items import NOBODY, Names, tags_from
 from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
 from reconciler.model.finding import ActionKind, FindingKind, Verdict
+from reconciler.simulator.faults import path_pattern
 from reconciler.simulator.strangers import OPERATIONS
 
 _OF_RUN: Final = (
-    "exit", "findings", "includes", "actions", "deletes", "calls", "stdout", "stderr", "kill", "nth", "during",
+    "exit", "findings", "includes", "counts", "actions", "deletes",
+    "calls", "stdout", "stderr", "kill", "nth", "during",
 )  # fmt: skip
 # The argument that an operation takes when only one is given.
 _MAIN: Final = {"rename": "id", "set_tags": "id", "add_server": "name", "add_volume": "name"}
@@ -78,6 +80,7 @@ class StepReader:
             "exit": given.get("exit"),
             "findings": () if findings == "none" else (None if findings is None else self._findings(findings)),
             "includes": self._findings(given.get("includes")) if "includes" in given else (),
+            "counts": self._counts(given),
             "actions": None if actions is None else ({} if actions == "none" else dict(actions.values)),
             "deletes": names_of(given.get("deletes"), self.names) if "deletes" in given else None,
             "calls": bounds(given.get("calls"), self.problems),
@@ -99,7 +102,7 @@ class StepReader:
             hint = meant(first, sorted(commands))
             self.problems.add("RC0812", given.at("run"), f"`{first}` is no command that a case runs", hint=hint)
         if first != "drift":
-            for key in ("findings", "includes"):
+            for key in ("findings", "includes", "counts"):
                 if key in given:
                     hint = "Run `drift` in a step of its own, or look at the `actions` of `plan` and `apply`."
                     self.problems.add("RC0812", given.at(key), f"`{first}` has no {key}", hint=hint)
@@ -109,6 +112,17 @@ class StepReader:
         for name in [name for word in words for name in named_in(word)]:
             self.names.require(Marked(name, given.at("run")))
         return words
+
+    def _counts(self, given: Fields) -> Mapping[str, int] | None:
+        counts = given.get("counts")
+        if not isinstance(counts, Fields):
+            return None if counts is None else {}
+        kinds = [one.value for one in FindingKind]
+        for kind in counts.values:
+            if kind not in kinds:
+                hint = meant(kind, kinds)
+                self.problems.add("RC0802", counts.at(kind), f"`{kind}` is no kind of finding", hint=hint)
+        return dict(counts.values)
 
     def _stacks(self, given: Fields) -> dict[str, Any]:
         changes: Fields = given.get("stacks")
@@ -157,9 +171,7 @@ class StepReader:
         if "tags" in args:
             tags = args["tags"] if isinstance(args["tags"], list) else [args["tags"]]
             where = place.nearest(["tags"])
-            args["tags"] = list(
-                tags_from(list(map(str, tags)), fleet=None, slot=None, mark=where, problems=self.problems)
-            )
+            args["tags"] = list(tags_from(list(map(str, tags)), owner=NOBODY, mark=where, problems=self.problems))
         if isinstance(args.get("size"), str):
             try:
                 args["size"] = units.size(args["size"])
@@ -182,6 +194,7 @@ class StepReader:
         if not path:
             hint = "Like `GET /instance/v1/zones/*/servers`."
             self.problems.add("RC0802", given.at("request"), "a request is a method and a path", hint=hint)
+        _check_path(path, given.at("request"), self.problems)
         do = self.operation(given.get("do")) or Operation(op="", args={})
         return Meanwhile(method=method, path=path, nth=given.get("nth", 1), do=do)
 
@@ -276,8 +289,17 @@ def bounds(given: Fields | None, problems: Problems) -> tuple[Bound, ...]:
             hint = meant(counter, COUNTERS, otherwise=f"One of {', '.join(COUNTERS)}, or `METHOD PATH` with a glob.")
             problems.add("RC0801", given.at(counter), f"unknown counter `{counter}`", hint=hint)
         else:
+            _check_path(counter.partition(" ")[2], given.at(counter), problems)
             found.append(Bound(counter=counter, relation=match[1] or "==", number=int(match[2])))
     return tuple(found)
+
+
+def _check_path(path: str, mark: Mark, problems: Problems) -> None:
+    """A glob is never wrong; an expression may be."""
+    try:
+        path_pattern(path)
+    except re.error as error:
+        problems.add("RC0802", mark, f"no regular expression: {error}", hint="Like `/instance/v1/zones/*/servers`.")
 
 
 def faults_of(given: Any, problems: Problems) -> tuple[Any, ...]:

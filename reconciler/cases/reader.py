@@ -73,6 +73,7 @@ def _case(found: Fields, *, path: Path, problems: Problems, commands: Collection
         instant=found.get("timings") == "instant",
         stacks=tuple(_stack(name, stacks, items, names=names) for name in stack_names),
         items=items,
+        recorded=_recorded(found, path, problems),
         processes=processes(found.get("processes", ())),
         faults=faults_of(found.get("faults"), problems),
         lies=lies_of(found.get("lies"), names, problems),
@@ -92,6 +93,19 @@ def _refuse_records(found: Fields, problems: Problems) -> None:
                 f"`{key}`: this version has no ledger of records",
                 hint="Leave it out; a case has three ledgers until then: what a stack declares, its state, the cloud.",
             )
+
+
+def _recorded(found: Fields, path: Path, problems: Problems) -> Path | None:
+    name: str | None = found.get("recorded")
+    if name is None:
+        return None
+    if "resources" in found:
+        hint = "A recording brings its own world."
+        problems.add("RC0808", found.at("resources"), "`resources` beside `recorded`", hint=hint)
+    if Path(name).name != name:
+        hint = "It lies beside the case: name the file alone."
+        problems.add("RC0802", found.at("recorded"), f"{name!r} is not the name of a file", hint=hint)
+    return path.parent / name
 
 
 def _check_stack_names(stacks: Fields, problems: Problems) -> None:
@@ -158,10 +172,13 @@ def _fleets_of(items: tuple[Item, ...], stack: str) -> Iterator[str]:
 
 
 def _fleet(name: str, given: Fields, items: tuple[Item, ...]) -> FleetDecl:
+    elastic = "min" in given or "max" in given
     slots = [item.slot for item in items if item.fleet == name and item.slot is not None]
     return FleetDecl(
         name=name,
-        replicas=given.get("replicas", max(slots, default=-1) + 1),
+        replicas=None if elastic else given.get("replicas", max(slots, default=-1) + 1),
+        minimum=given.get("min", 0) if elastic else None,
+        maximum=given.get("max", given.get("min")) if elastic else None,
         type=given.get("type", "DEV1-S"),
         zone=given.get("zone", "fr-par-1"),
         revision=given.get("revision", REVISION),

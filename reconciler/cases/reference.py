@@ -24,6 +24,8 @@ SECTIONS: Final[dict[str, Record]] = {
     "A lock": language.LOCK,
     "A pending operation": language.PENDING,
     "The key's rights": language.RIGHTS,
+    "A row": language.ROW,
+    "A row that is left": language.ROW_LEFT,
     "A process": language.PROCESS,
     "A step": language.STEP,
     "Something that happens meanwhile": language.DURING,

@@ -158,13 +158,15 @@ class _Run:
         wanted = KILLED_EXIT if step.kill is not None else step.exit
         if wanted is not None and ran.exit != wanted:
             yield "exit", str(wanted), f"{ran.exit}\n{(ran.stderr or ran.stdout)[-_TAIL:].strip()}"
-        if step.findings is not None or step.includes:
+        if step.findings is not None or step.includes or step.counts is not None:
             if document is None:
                 yield "there is no report", "findings", ran.stderr[-_TAIL:].strip() or f"exit {ran.exit}"
             else:
                 found = judge.seen(document, labels=labels, now_ms=_finished_ms(document, now_ms))
                 if step.findings is not None:
                     yield from judge.compare(step.findings, found, exact=True, slack=self._setting.slack_seconds)
+                if step.counts is not None:
+                    yield from judge.kinds(step.counts, found)
                 yield from judge.compare(step.includes, found, exact=False, slack=self._setting.slack_seconds)
         if step.actions is not None:
             taken = _actions(document or {}, labels)

@@ -6,6 +6,7 @@ run as they would have, so that sightings, lineage and ages are the product's ow
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -23,11 +24,13 @@ from reconciler.cases.read_steps import STATE_OPERATIONS
 from reconciler.cases.setting import Setting
 from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of, urn_of
 from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
+from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
 from reconciler.ports.engine import Engine
 from reconciler.simulator import ACCESS_KEY, SECRET_KEY, Key, Request, Simulator, Timings, World, serve
 from reconciler.simulator.defaults import environment
 from reconciler.simulator.strangers import mutate
+from reconciler.store import open_store
 
 if TYPE_CHECKING:
     from reconciler.simulator import SimulatorTransport
@@ -129,19 +132,39 @@ class Stage:
             world.keys[_ADMIN] = Key(secret=_ADMIN, access_key="SCWCASES000000000000")
         if self.case.options:
             self._mutate({"op": "set_options", **self.case.options})
-        for stack in self.case.stacks:
-            self.states.write(stack.name, fresh(stack), now_ms=self.clock.now_ms())
+        if self.case.recorded is None:
+            for stack in self.case.stacks:
+                self.states.write(stack.name, fresh(stack), now_ms=self.clock.now_ms())
+        else:
+            self._restore(self.case.recorded)
         self._play()
         self.advance_to(self.case.start_ms)
         with self.simulator.editing() as world:
-            del world.keys[_ADMIN]
+            world.keys.pop(_ADMIN, None)
         self.rights(self.case.key)
         for stack in self.case.stacks:
             if stack.now.unreadable:
                 self._blind(stack.name, stack.now.unreadable)
+            self._hang(stack.name, stack.now)
         self.simulator.traffic.reset()
         self.faults(self.case.faults)
         self.lies(self.case.lies)
+
+    def _restore(self, path: Path) -> None:
+        """A recording instead of a past: its world, its states, its memory."""
+        from reconciler.cases.recording import playback
+
+        recorded, scope = playback.load(path), self.case.settings["scope"][0]
+        key = Key(secret=SECRET_KEY, access_key=ACCESS_KEY, projects=frozenset({scope["project"]}))
+        self.simulator.replace_world(recorded.cloud(key))
+        for stack in self.case.stacks:
+            deployment = recorded.stacks.get(stack.name, fresh(stack))
+            self.states.write(stack.name, deployment, now_ms=recorded.written.get(stack.name) or self.case.start_ms)
+        if recorded.memory is not None:
+            ids = Ids(clock=self.clock, randomness=SeededRandomness(self.case.seed))
+            store = open_store(self._environ()["RECONCILER_DATABASE_URL"], clock=self.clock, ids=ids, create=True)
+            with contextlib.closing(store):
+                playback.remember(recorded.memory, store, scope=scope["uuid"], ids=ids, clock=self.clock)
 
     def _play(self) -> None:
         """Everything that happened before the start, in order, with the sweeps that saw it."""
@@ -247,6 +270,11 @@ class Stage:
             self.pending(stack, change.pending)
         if change.unreadable:
             self._blind(stack, change.unreadable)
+        self._hang(stack, change)
+
+    def _hang(self, stack: str, change: StackChange) -> None:
+        if change.hangs is not None:
+            (self.host.hanging.add if change.hangs else self.host.hanging.discard)(stack)
 
     def _blind(self, stack: str, how: str) -> None:
         path = self.states.path(stack)
@@ -319,7 +347,8 @@ class Stage:
             self._blind(name, "broken")
             return
         item = self.case.item(name)
-        assert item is not None and item.home is not None  # checked when the case was read
+        assert item is not None  # checked when the case was read
+        assert item.home is not None
         urn, taken = urn_of(item), [self._entries[name]] if op == "take" else []
 
         def change(document: Document) -> None:

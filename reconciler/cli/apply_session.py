@@ -21,6 +21,7 @@ from reconciler.model.scope import Scope
 from reconciler.plan import canonical, digest
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report import plan_text, run_text
 from reconciler.report.document import ScopeFailure
@@ -82,6 +83,7 @@ class Doors(TypedDict):
     executor: Executor
     holder: str
     checkpoint: Callable[[str], None]
+    records: Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,7 @@ class Session:
             executor=runtime.executor,
             holder=holder(),
             checkpoint=runtime.checkpoint,
+            records=runtime.records(self.store),
         )
 
     def show(self, plan: Plan) -> None:

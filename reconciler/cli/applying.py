@@ -199,6 +199,7 @@ def sweep_of(session: Session) -> Sweep:
         cloud=doors["cloud"],
         engine=doors["engine"],
         memory=Memories(session.store).of(session.scope),
+        records=doors["records"],
         out=session.out,
     )
     warn_of_gaps(sweep, session.out)

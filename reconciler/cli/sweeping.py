@@ -22,6 +22,7 @@ from reconciler.model.world import Sweep
 from reconciler.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report.document import ScopeFailure, ScopeResult
 from reconciler.report.gaps import by_code, gaps_of
@@ -59,7 +60,15 @@ def open_memories(runtime: Runtime, out: Out, *, wanted: bool = True) -> Memorie
 
 
 def look(
-    runtime: Runtime, scope: Scope, *, cloud: Cloud, engine: Engine, memory: Memory, out: Out, program: bool = False
+    runtime: Runtime,
+    scope: Scope,
+    *,
+    cloud: Cloud,
+    engine: Engine,
+    memory: Memory,
+    records: Records,
+    out: Out,
+    program: bool = False,
 ) -> Sweep:
     """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview."""
     out.progress(f"scope {scope.name}: reading {len(scope.zones)} zone(s), {len(scope.stacks)} stack pattern(s)")
@@ -72,6 +81,7 @@ def look(
         executor=runtime.executor,
         ids=runtime.ids,
         program=program,
+        records=records,
     )
     for failed in world.failed_programs:
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")
@@ -124,6 +134,7 @@ def _guarded(
             cloud=runtime.cloud(scope),
             engine=runtime.engine(),
             memory=memories.of(scope),
+            records=runtime.records(memories.store, memories.reason),
             out=out,
             program=program,
         )

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from reconciler.cloud import destroy, prices, probing, proofs, scanning
 from reconciler.cloud import tags as tagging
 from reconciler.cloud.credentials import Credentials
 from reconciler.cloud.limiter import Limiter
 from reconciler.cloud.transport import Api
-from reconciler.cloud.zones import REGIONS, ZONES
+from reconciler.cloud.zones import FIRST_ZONES, ZONES
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import CloudError
 from reconciler.kernel.executor import Executor, SerialExecutor
 from reconciler.kernel.randomness import Randomness, SystemRandomness
 from reconciler.model.inventory import Probe, Scan
 from reconciler.model.money import Price
-from reconciler.model.resources import Kind, Ref, Resource, region_of
+from reconciler.model.resources import Kind, Ref, Resource
 from reconciler.model.warrant import Destroyed, Warrant
 from reconciler.ports.cloud import ApiHealth
 
 if TYPE_CHECKING:
     import httpx2
-
-_ONE_PER_REGION: Final = tuple(next(zone for zone in ZONES if region_of(zone) == region) for region in REGIONS)
 
 
 class ScalewayCloud:
@@ -67,20 +65,25 @@ class ScalewayCloud:
 
     def check_credentials(self) -> None:
         """One server of one zone. A 403 or a 429 is an answer: the key is good, and what it may see is for the scans to
-        say. Where a zone is in trouble, one of another region is asked: an outage of one place is no outage of the rest.
+        say.
 
-        Raises AuthenticationError RC0309 (401) or CloudError RC0401 (no usable answer).
+        A zone that answers with an error says nothing about the others (rule 12), so a zone of each region is asked
+        before the API counts as down. No answer at all is the network's, and the same for every zone.
+
+        Raises AuthenticationError RC0309 (401) or CloudError RC0401.
         """
-        for zone in _ONE_PER_REGION:
+        said = ""
+        for zone in FIRST_ZONES:
             answer = self._api.get(
                 f"/instance/v1/zones/{zone}/servers", [("project", self._project), ("per_page", "1"), ("page", "1")]
             )
             if answer.ok or answer.status in (403, 429):
                 return
-            if answer.status is None or answer.status < 500:
-                break  # nobody there, or not this API
+            said = said or answer.told()
+            if answer.status is None:
+                break
         raise CloudError(
-            f"the Scaleway API does not answer as it should: {answer.told()}",
+            f"the Scaleway API does not answer as it should: {said}",
             code="RC0401",
             hint="Check SCW_API_URL, the network and https://status.scaleway.com.",
         )

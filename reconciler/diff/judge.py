@@ -49,6 +49,39 @@ def judge_server(server: Server, claim: Claim, *, spared: Iterable[Resource], co
     )
 
 
+def judge_recorded(server: Server, claim: Claim, *, spared: Iterable[Resource], context: Context) -> Judgement:
+    """For the machine of a row that must not stay as it is. The row is its ledger, so no grace runs; everything that
+    speaks against destroying an orphan speaks against this."""
+    holder = context.authority.holder(server.id)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: _parts_not_read(server, context),
+        lambda: Judgement(Verdict.ASK, f"it is {holder} as well") if holder is not None else None,
+        lambda: _moving(server, context),
+        lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
+        lambda: _takes_along(spared, context),
+        lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
+        lambda: _adopted(server.ref, context),
+        lambda: _asks(claim, "stale_row", context),
+        lambda: None if claim.proved else Judgement(Verdict.ASK, claim.why),
+        lambda: Judgement(Verdict.ACT, claim.why),
+    )
+
+
+def judge_unrecorded(server: Server, context: Context) -> Judgement:
+    """For a running machine of an elastic fleet that no row knows."""
+    problems = sorted(context.world.desired.problems)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
+        lambda: _moving(server, context),
+        lambda: _adopted(server.ref, context),
+        lambda: _from_elsewhere(server.ref, context),
+        lambda: _grace(server, context),
+        lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),
+    )
+
+
 def judge_child(child: Ip | Volume, claim: Claim, context: Context) -> Judgement:
     """For an IP or volume that nothing uses."""
     return _first(
@@ -170,6 +203,13 @@ def _decided(ref: Ref, context: Context) -> Judgement | None:
 
 
 def _held(ref: Ref, context: Context) -> Judgement | None:
+    row = context.memory.recorded.get(ref)
+    if row is not None and row.holds:
+        return Judgement(Verdict.ASK, f"the row of worker {row.worker} holds it")
+    return _adopted(ref, context)
+
+
+def _adopted(ref: Ref, context: Context) -> Judgement | None:
     if ref in context.memory.held:
         return Judgement(Verdict.ASK, "an adoption holds it")
     if context.pending:

@@ -15,6 +15,7 @@ from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
 from reconciler.model.resources import Kind
 from reconciler.model.world import World
+from reconciler.plan.rows import ends_live_row
 
 PERCENT_FROM: Final = 20
 
@@ -23,13 +24,17 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     """All rails for a plan with these actions, those that hold and those that do not."""
     destroys = [action for action in actions if action.kind is ActionKind.DESTROY]
     forgets = [action for action in actions if any(condition.kind == "absent" for condition in action.conditions)]
+    ends = [action for action in actions if ends_live_row(action)]
+    entries = [action for action in forgets if action.kind is not ActionKind.PURGE]
     checks = [*_health(world, actions)]
-    if destroys or forgets:
+    if destroys or entries or ends:
         checks += _shrink(world)
     if destroys:
         checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys)]
-    if forgets:
-        checks += _forgets(world, forgets)
+    if entries:
+        checks += _forgets(world, entries)
+    if ends:
+        checks += _ends(world, ends)
     return tuple(checks)
 
 
@@ -126,3 +131,12 @@ def _forgets(world: World, forgets: Sequence[Action]) -> Iterator[RailCheck]:
     if population >= PERCENT_FROM:
         share = 100 * urns / population
         yield _check("percent-state", limit=rail.percent, value=share, text=f"percent of {population} state entries")
+
+
+def _ends(world: World, ends: Sequence[Action]) -> Iterator[RailCheck]:
+    """Rows that would end at once: the same limits, for the same reason."""
+    rail, population = world.scope.limits.reconcile, len(world.records.workers)
+    yield _check("count-rows", limit=rail.count, value=len(ends), text="rows of workers ended in this run")
+    if population >= PERCENT_FROM:
+        share = 100 * len(ends) / population
+        yield _check("percent-rows", limit=rail.percent, value=share, text=f"percent of {population} rows of workers")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
@@ -57,11 +57,12 @@ class Report:
 
 def load() -> tuple[Report, ...]:
     """The table, in its order."""
-    entries = tomllib.loads((HERE / "reports.toml").read_text())["report"]
-    return tuple(
-        Report(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
-        for entry in entries
-    )
+    entries: list[dict[str, Any]] = tomllib.loads((HERE / "reports.toml").read_text())["report"]
+    return tuple(Report(**{key: _frozen(value) for key, value in entry.items()}) for entry in entries)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def page(reports: Sequence[Report]) -> str:

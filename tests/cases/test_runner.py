@@ -105,6 +105,33 @@ def test_a_killed_process_keeps_its_lease_until_it_runs_out() -> None:
     assert run(text + "  - advance: 2m\n  - {run: apply -y, exit: 0, deletes: leak}\n") == ()
 
 
+def test_a_name_in_braces_stands_for_the_id_in_a_command_line() -> None:
+    assert run(LEAK + "  - {run: 'explain {leak}', stdout: detached}\n") == ()
+    assert run(LEAK + "  - {run: explain leak, exit: 64}\n") == ()
+
+
+HANGS = """
+why: a text
+stacks: {ci/prod: {hangs: yes}}
+resources:
+  - server: {name: w1, fleet: ci, slot: 0}
+  - server: {name: w2, fleet: ci, slot: 1, gone: 3h}
+steps:
+  - {run: apply -y --mode repair, actions: {refresh w2: failed}}
+"""
+
+
+def test_a_stack_hangs_until_it_does_not() -> None:
+    assert run(HANGS + "expect: {state: {ci/prod: [w1, w2]}}\n") == ()
+    ends = "  - stacks: {ci/prod: {hangs: no}}\n  - {run: apply -y --mode repair, actions: {refresh w2: done}}\n"
+    assert run(HANGS + ends) == ()
+
+
+def test_a_command_without_a_deadline_ends_the_process_and_not_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.cases.pulumi._FOR_EVER", 0.0)
+    assert whats(HANGS.replace("actions: {refresh w2: failed}", "exit: 4")) == ["exit"]
+
+
 def test_the_memory_is_that_of_sweeps_that_ran() -> None:
     young = (
         LEAK.replace("settings:", "memory: 5m\nsettings:")

@@ -11,6 +11,7 @@ import click
 
 from reconciler.cli.commands.simulate_list import list_cases
 from reconciler.cli.commands.simulate_new import new
+from reconciler.cli.commands.simulate_record import record
 from reconciler.cli.commands.simulate_run import run
 from reconciler.kernel.errors import EXIT_OK
 
@@ -26,6 +27,7 @@ def command() -> None:
 command.add_command(run)
 command.add_command(list_cases)
 command.add_command(new)
+command.add_command(record)
 
 
 @command.command("serve")
