@@ -8,7 +8,7 @@ proof, which it had when it was decided, and from nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reconciler.diff.context import Context
@@ -168,10 +168,16 @@ def _fits_a_slot(server: Server, claim: Claim, context: Context) -> Judgement | 
     return (
         _held(server.ref, context)
         or _from_elsewhere(server.ref, context)
-        or _grace(server, context)
+        or _soon(found, fleet.stack, fits, server, context)
         or _asks(claim, "orphan", context)
         or Judgement(Verdict.ACT, f"{fits}: it is adopted", adopt=found, stack=fleet.stack)
     )
+
+
+def _soon(found: Mapping[Ref, str], stack: str, fits: str, server: Server, context: Context) -> Judgement | None:
+    """It is adopted once its grace is over: nobody is to read that it would be destroyed."""
+    waits = _grace(server, context)
+    return None if waits is None else replace(waits, reason=f"{fits}; {waits.reason}", adopt=found, stack=stack)
 
 
 def _is_slot(text: str, replicas: int) -> bool:

@@ -403,6 +403,19 @@ class TestTheRest:
         cloud = Cloud(World(keys=[Key(secret=SECRET_KEY, kinds=frozenset())]))
         cloud.client.check_credentials()
 
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_trouble_in_one_zone_is_no_trouble_with_the_key(self, status: int) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path=f"/instance/v1/zones/{ZONE}/servers", status=status)])
+        cloud.client.check_credentials()
+
+    def test_a_server_error_in_every_region_is_an_api_that_is_down(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path="**/servers", status=503)])
+        with pytest.raises(CloudError) as caught:
+            cloud.client.check_credentials()
+        assert caught.value.code == "RC0401"
+
     def test_an_api_that_is_down_is_a_cloud_error(self) -> None:
         cloud, _ = workers(1)
         cloud.simulator.faults.set([FaultRule(action="refuse")])

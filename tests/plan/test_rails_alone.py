@@ -134,6 +134,15 @@ def a_clock_that_is_ahead(rig: Rig) -> list[str]:
     return lost
 
 
+def a_state_that_was_emptied(rig: Rig) -> list[str]:
+    """Two machines of no fleet, as of a program that knows nothing of us, run on."""
+    state = rig.engine.states[STACK]
+    mine = {entry.ref.id: entry.urn for entry in state.resources if entry.ref and entry.type.endswith("Server")}
+    rig.engine.add(replace(state, resources=(), outputs={}, serial=f"{state.serial}!"))
+    grown_old(rig)
+    return list(mine)
+
+
 def machines_that_are_gone(rig: Rig) -> list[str]:
     for slot in (0, 1):
         rig.stranger("kill_server", server=f"linux-{slot}")
@@ -174,6 +183,7 @@ CASES: Final = {
     "unknown": Case(a_listing_that_is_not_complete, {"unknown_percent": 5.0}),
     "clock-skew": Case(a_clock_that_is_ahead, {"clock_skew_seconds": 60.0}),
     "count-state": Case(machines_that_are_gone, {"count": 1}, mode=Mode.REPAIR),
+    "lost-state": Case(a_state_that_was_emptied, {"shrink_percent": 30.0}),
     "percent-state": Case(machines_that_are_gone, {"percent": 4.0}, replicas=20, mode=Mode.REPAIR),
     "count-rows": Case(rows_whose_creates_made_nothing, {"count": 1}, mode=Mode.REPAIR, rig={"elastic": True}),
     "percent-rows": Case(rows_whose_creates_made_nothing, {"percent": 4.0}, mode=Mode.REPAIR, rig={"elastic": True}),
@@ -286,7 +296,7 @@ def test_every_rail_that_a_plan_can_have_is_here() -> None:
 @pytest.mark.parametrize("name", [*CASES, "memory"])
 def test_only_a_rail_about_the_size_of_the_plan_can_be_approved(name: str) -> None:
     sizes = {"count", "count-volume", "percent-ip", "eur-month", "unpriced", "count-state", "percent-state"}
-    sizes |= {"count-rows", "percent-rows"}
+    sizes |= {"count-rows", "percent-rows", "lost-state"}
     assert approvable(name) == (name in sizes)
 
 
