@@ -147,14 +147,26 @@ def _is_slot(text: str, replicas: int) -> bool:
 
 
 def _part_of_a_machine(child: Resource, context: Context) -> Judgement | None:
-    """Taken off a machine that is still there: for a rescue, say. Its state will want it back."""
+    """Taken off a machine that is still there: for a rescue, say. Its state will want it back.
+
+    Once a refresh has taken the detachment into the state, no entry names the part any more; the memory does, which
+    saw it made with the machine.
+    """
     part = context.parts.get(child.id)
-    if part is None:
-        return None
-    probe = context.index.probed[Kind.SERVER].get(part.server_id)
-    if probe is not None and probe.presence is Presence.ABSENT:
-        return None
-    return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    if part is not None and _may_be_there(part.server_id, context):
+        return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    line = context.memory.lineage.get(child.ref)
+    made_with = line.server_id if line is not None else None
+    if made_with is not None and _may_be_there(made_with, context):
+        return Judgement(Verdict.ASK, f"it was made with server {made_with}, which is still there")
+    return None
+
+
+def _may_be_there(server_id: str, context: Context) -> bool:
+    probe = context.index.probed[Kind.SERVER].get(server_id)
+    if probe is not None:
+        return probe.presence is not Presence.ABSENT
+    return server_id in context.held or server_id in context.index.by_kind[Kind.SERVER]
 
 
 def _decided(ref: Ref, context: Context) -> Judgement | None:

@@ -59,10 +59,10 @@ def _one(one: Expected, condition: Condition, pending: Collection[str]) -> Expec
         seen = tuple(text for text in one.subjects if not text.startswith(start))
         if one.subjects[0].startswith(start):
             return None
-        if len(seen) < len(one.subjects):
-            one = replace(one, subjects=seen)
-            if one.kind in _LEFT:
-                return _kept(one, Verdict.UNKNOWN)
+        unseen = len(seen) < len(one.subjects) or any(text.startswith(start) for text in one.beside)
+        one = replace(one, subjects=seen)
+        if unseen and one.kind in _LEFT:
+            return _kept(one, Verdict.UNKNOWN)
     if one.kind in _LEFT:
         return _left(one, condition, pending)
     if one.kind in _OF_STACK and one.stack in {condition.locked, *pending}:

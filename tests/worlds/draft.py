@@ -287,11 +287,19 @@ class Draft:
         action: ActionKind,
         rank: Rank = Rank.ACT,
         stack: str | None = None,
+        beside: tuple[str, ...] = (),
         when: str = "first",
     ) -> None:
         """`when`: `first`, `last` or `both`."""
         made = Expected(
-            kind=kind, subjects=subjects, verdict=verdict, action=action, rank=rank, stack=stack, scene=self.label
+            kind=kind,
+            subjects=subjects,
+            verdict=verdict,
+            action=action,
+            rank=rank,
+            stack=stack,
+            beside=beside,
+            scene=self.label,
         )
         if when in ("first", "both"):
             self.first.append(made)

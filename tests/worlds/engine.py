@@ -75,7 +75,7 @@ class WorldEngine(FakeEngine):
             body=b"",
         )
         answer = self.simulator.handle(request)
-        return 0 if answer.drop else answer.status
+        return 0 if answer.drop != "none" else answer.status
 
     # -- refresh
 

@@ -132,14 +132,16 @@ def note(draft: Draft, mix: Mix, id_: str) -> None:
         draft.change(id_, protected=True)
 
 
-def say(draft: Draft, mix: Mix, *ids: str) -> bool:
+def say(draft: Draft, mix: Mix, *ids: str, beside: tuple[str, ...] = ()) -> bool:
     """Expect the findings about a leftover and what goes with it; whether it is gone in the end."""
+    hangs = tuple(draft.text(id_) for id_ in beside)
     kind = FindingKind.ORPHAN if mix.shape == "server" else FindingKind.DETACHED
     texts = [draft.text(id_) for id_ in ids]
     for when, over in (("first", False), ("last", True)):
         said, rank = verdict(mix, draft.ownership, over=over)
         if when == "first" or said is not Verdict.ACT:
-            draft.expect(kind, *texts, verdict=said, action=ActionKind.DESTROY, rank=rank, when=when)
+            action = ActionKind.DESTROY
+            draft.expect(kind, *texts, verdict=said, action=action, rank=rank, beside=hangs, when=when)
     goes = verdict(mix, draft.ownership, over=True)[0] is Verdict.ACT
     whose = Whose.PROTECTED if mix.special == "protected" else Whose.HELD if mix.special == "held" else Whose.LEFTOVER
     draft.is_(whose, *ids, destroy=goes, from_ms=mix.from_ms, decided=mix.special == "doomed")
@@ -186,7 +188,8 @@ def orphan(draft: Draft, mix: Mix) -> None:
     if ip_id is not None and _ip_goes(address, draft):
         goes.append(ip_id)
     note(draft, mix, worker.server)
-    destroyed = say(draft, mix, worker.server, *goes)
+    beside = (ip_id,) if ip_id is not None and ip_id not in goes else ()
+    destroyed = say(draft, mix, worker.server, *goes, beside=beside)
     if ip_id is not None and not _ip_goes(address, draft):
         _spared_address(draft, ip_id, address, destroyed=destroyed)
     if draft.chance.random() < 0.3:

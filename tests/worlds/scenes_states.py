@@ -287,6 +287,7 @@ def _unheld(draft: Draft, fleet: Fleet, slot: int) -> tuple[Worker, tuple[str, .
         assert id_ is not None
         draft.memory.unowned[draft.ref(id_)] = LONG
     assert worker.ip is not None
+    draft.remember(worker.ip, source="attached", fleet=fleet.name, server=worker.server)
     return worker, tuple(draft.text(one) for one in (worker.server, worker.root, worker.ip))
 
 

@@ -56,7 +56,8 @@ class Thing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """A finding that must be there. `subjects` are texts, see `subject_text`; the first one names it."""
+    """A finding that must be there. `subjects` are texts, see `subject_text`; the first one names it. `beside`: what
+    hangs on it and is no subject."""
 
     kind: FindingKind
     subjects: tuple[str, ...]
@@ -64,6 +65,7 @@ class Expected:
     action: ActionKind
     rank: Rank = Rank.ACT
     stack: str | None = None
+    beside: tuple[str, ...] = ()
     scene: str = ""
 
     @property
