@@ -22,8 +22,10 @@ def settle(world: World, now_ms: int) -> int:
     """Let everything happen that is due; returns how much did."""
     done = 0
     while (transition := world.next_due(now_ms)) is not None:
+        world.moment_ms = transition.due_ms
         _apply(world, transition)
         done += 1
+    world.moment_ms = now_ms
     return done
 
 

@@ -43,7 +43,7 @@ class Response:
 
     none: the answer arrives. refused: there was no connection to begin with. before: the request was never executed,
     the connection just closes. after: it was executed, and the connection closes without an answer. cut: `body` is cut
-    short, `cut_at` bytes of it arrive.
+    short, `cut_at` bytes of it arrive. With `pace_bytes` the body arrives so many bytes at a time, `pace_ms` apart.
     """
 
     status: int
@@ -52,6 +52,20 @@ class Response:
     delay_ms: int = 0
     drop: Drop = "none"
     cut_at: int | None = None
+    pace_bytes: int = 0
+    pace_ms: int = 0
+
+    @property
+    def arriving(self) -> bytes:
+        """As much of the body as arrives."""
+        return self.body if self.drop != "cut" else self.body[: self.cut_at]
+
+    def chunks(self) -> list[bytes]:
+        """The body as it arrives: in one piece, or in those of its pace."""
+        whole = self.arriving
+        if self.pace_bytes <= 0:
+            return [whole]
+        return [whole[at : at + self.pace_bytes] for at in range(0, len(whole), self.pace_bytes)]
 
     def json(self) -> Any:
         return json.loads(self.body)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from reconciler.simulator.defaults import ORGANIZATION_ID
@@ -64,6 +65,21 @@ class Transition:
     args: Mapping[str, str | int] = field(compare=False, default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one record. `old` None: created. `new` None: removed. `order`: its place among those of its age."""
+
+    at_ms: int
+    kind: str
+    order: int
+    old: Any
+    new: Any
+
+    @property
+    def id(self) -> str:
+        return str((self.new if self.old is None else self.old).id)
+
+
 class World:
     """All that exists. Put and remove records through the tables; ask `find` when only an id is known."""
 
@@ -94,6 +110,9 @@ class World:
         self._sequence = 0
         self._addresses = 0
         self._attachments = 0
+        # The moment at which whatever happens now happens: a transition's due time, else the time of the request.
+        self.moment_ms = 0
+        self._watchers: list[list[Change]] = []
 
     def tables(self) -> dict[str, Table[Any]]:
         """Kind (the word of world files, rights and quotas) -> its table."""
@@ -142,6 +161,28 @@ class World:
     def pending(self) -> list[Transition]:
         """What is still under way, earliest first."""
         return sorted(self._pending)
+
+    def replace_pending(self, transitions: Iterable[Transition]) -> None:
+        """Let these be what is under way, and nothing else."""
+        self._pending = list(transitions)
+        heapq.heapify(self._pending)
+
+    def watch(self, heard: list[Change]) -> None:
+        """Append every change from now on to `heard`, until `unwatch`. Several may watch; nobody costs nothing."""
+        self._watchers.append(heard)
+        for kind, table in self.tables().items():
+            table.watch = partial(self._note, kind)
+
+    def unwatch(self, heard: list[Change]) -> None:
+        self._watchers = [item for item in self._watchers if item is not heard]
+        if not self._watchers:
+            for table in self.tables().values():
+                table.watch = None
+
+    def _note(self, kind: str, old: Any, new: Any, order: int) -> None:
+        change = Change(self.moment_ms, kind, order, old, new)
+        for heard in self._watchers:
+            heard.append(change)
 
     def next_attachment(self) -> int:
         """Public IPs are listed in the order in which they were attached; this numbers the attachments."""
