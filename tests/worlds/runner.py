@@ -126,6 +126,7 @@ class _Run:
     # -- the commands
 
     def _sweep(self) -> tuple[Finding, ...] | None:
+        self.site.begin_command()
         found: list[tuple[Finding, ...]] = []
         self._guarded(lambda: found.append(self._look()))
         self.report.violations += self.watch.after_sweep(found[0] if found else ())
@@ -138,6 +139,7 @@ class _Run:
         return findings
 
     def _apply(self) -> None:
+        self.site.begin_command()
         self._guarded(self._resume)
         self.report.violations += self.watch.after_run(blocked=self.blocked)
         self._guarded(self._prune)

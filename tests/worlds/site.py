@@ -85,7 +85,7 @@ class Site:
         self._path = _folder() / f"{next(_NUMBERS)}.db"
         shutil.copyfile(_folder() / "template.db", self._path)
         self.store = self._store()
-        self.cloud = self._cloud()
+        self.begin_command()
         self._remember()
         self._begin_condition()
 
@@ -95,7 +95,11 @@ class Site:
         event.listen(engine, "connect", _without_fsync)
         return SqlStore(Database(engine, parsed, clock=self.clock), clock=self.clock, ids=self.ids())
 
-    def _cloud(self) -> ScalewayCloud:
+    def begin_command(self) -> None:
+        """Each command is a process of its own, with a client of its own."""
+        self.cloud = self._client()
+
+    def _client(self) -> ScalewayCloud:
         credentials = Credentials(secret_key=Secret(SECRET_KEY), project=self.scope.project, api_url=BASE_URL)
         return ScalewayCloud(
             credentials,
