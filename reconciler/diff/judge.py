@@ -18,7 +18,7 @@ from reconciler.diff.vacancy import Unknown, places
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, SLOT_TAG, tag_value
 from reconciler.model.finding import Verdict
 from reconciler.model.inventory import Presence
-from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume
+from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume, region_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ def judge_child(child: Ip | Volume, claim: Claim, context: Context) -> Judgement
     return _first(
         # A server that was not listed may be using it.
         lambda: _not_read(child.ref, (child.ref.kind, Kind.SERVER), context),
+        lambda: _bookings_not_read(child, context),
         lambda: _moving(child, context),
         *_common(child, claim, f"detached_{child.ref.kind.value}", context),
     )
@@ -89,6 +90,12 @@ def _not_read(ref: Ref, kinds: Iterable[Kind], context: Context) -> Judgement | 
     if context.unread is not None:
         return Judgement(Verdict.UNKNOWN, f"{context.unread} may own it and could not be read")
     return None
+
+
+def _bookings_not_read(child: Ip | Volume, context: Context) -> Judgement | None:
+    """IPAM alone knows of users that are no servers: gateways, load balancers."""
+    why = context.why_incomplete(Kind.IPAM, region_of(child.zone)) if isinstance(child, Ip) else None
+    return Judgement(Verdict.UNKNOWN, why) if why is not None else None
 
 
 def _parts_not_read(server: Server, context: Context) -> Judgement | None:

@@ -191,6 +191,11 @@ def test_what_was_not_listed_whole_makes_no_leftover(make: Knob, kind: Kind) -> 
     assert (finding.verdict, "HTTP 503" in finding.reason) == (Verdict.UNKNOWN, True)
 
 
+def test_an_address_that_ipam_may_have_in_use_is_no_leftover_while_ipam_is_not_read() -> None:
+    finding = only(world(ADDRESS, memory=remembered(ADDRESS), broken={Kind.IPAM: "HTTP 503"}), FindingKind.DETACHED)
+    assert (finding.verdict, "HTTP 503" in finding.reason) == (Verdict.UNKNOWN, True)
+
+
 @pytest.mark.parametrize("part", [LEFT.root, LEFT.ip, local_volume("disk")], ids=["root", "ip", "local disk"])
 def test_a_machine_with_a_part_that_no_list_shows_is_not_destroyed(part: Resource) -> None:
     shown = with_parts(LEFT.server, part)

@@ -55,8 +55,8 @@ _KINDS: Final = {
 
 
 def ref_of(record: AnyRecord) -> Ref:
-    place = getattr(record, "region", None) if isinstance(record, IpamIp | PrivateNetwork) else None
-    return Ref(_KINDS[type(record)], place or getattr(record, "zone", ""), record.id)
+    place = record.region if isinstance(record, IpamIp | PrivateNetwork) else str(getattr(record, "zone", ""))
+    return Ref(_KINDS[type(record)], place, record.id)
 
 
 def owner_tags(fleet: str, slot: int | None = None, *, scope: str = SCOPE, revision: str = REVISION) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ class Draft:
         return found
 
     def change(self, id_: str, **changes: Any) -> AnyRecord:
-        record = replace(self.get(id_), **changes)
+        record: AnyRecord = replace(self.get(id_), **changes)
         self.world.add(record)
         return record
 

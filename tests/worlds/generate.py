@@ -124,9 +124,7 @@ def _condition(chance: random.Random, zones: tuple[str, ...], kinds: Collection[
     return Condition()
 
 
-def generate(
-    seed: int, *, size: int = 6, kinds: Collection[FindingKind] = ALL, hostile: bool = True
-) -> GeneratedWorld:
+def generate(seed: int, *, size: int = 6, kinds: Collection[FindingKind] = ALL, hostile: bool = True) -> GeneratedWorld:
     """A world, the same for the same arguments."""
     return build(recipe(seed, size=size, kinds=kinds, hostile=hostile))
 

@@ -6,7 +6,7 @@ import random
 from typing import Final
 
 TEXTS: Final = (
-    "it's \"quoted\" `back`",
+    'it\'s "quoted" `back`',
     "two\nlines\r\n",
     "\u202egnp.exe\u2069 bidi\u200b",
     "\x1b[31mred\x1b[0m\x07",

@@ -167,12 +167,12 @@ class Watch:
         picture = self.site.picture()
         for finding in findings:
             self.checks += 1
-            absent = finding.ledgers.get(Ledger.INVENTORY) == "absent"
             first = finding.subjects[0]
-            if finding.kind is FindingKind.MISSING and first.id in picture:
-                if absent or finding.verdict is Verdict.ACT or finding.witness is not None:
-                    yield f"missing, {finding.verdict.value}: {first.id} exists ({finding.witness})"
-            if finding.kind is FindingKind.INTERRUPTED and finding.action is ActionKind.CLEAR:
+            absent = finding.ledgers.get(Ledger.INVENTORY) == "absent" or finding.witness is not None
+            absent = absent or finding.verdict is Verdict.ACT
+            if finding.kind is FindingKind.MISSING and absent and first.id in picture:
+                yield f"missing, {finding.verdict.value}: {first.id} exists ({finding.witness})"
+            elif finding.kind is FindingKind.INTERRUPTED and finding.action is ActionKind.CLEAR:
                 made = [one.made for one in self.truth.interrupted if one.urn == first.urn and not one.may_clear]
                 if any(id_ in picture for ids in made for id_ in ids):
                     yield f"an interrupted create is to be cleared, and what it made exists: {first.urn}"

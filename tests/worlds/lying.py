@@ -1,11 +1,11 @@
-"""One lie for each world, drawn from the simulator's catalogue, and the search for the smallest world that falls for it."""
+"""One lie for each world, drawn from the catalogue, and the search for the smallest world that falls for it."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from reconciler.kernel.randomness import SeededRandomness
@@ -13,8 +13,25 @@ from reconciler.simulator import Simulator
 from reconciler.simulator.lies import LIES, Lie, lie_to_json, sample_lie
 from tests.worlds.generate import Recipe, build, recipe
 from tests.worlds.runner import LYING_ROUNDS, Report, Telling, run
+from tests.worlds.truth import Whose
 
 KINDS: Final = tuple(sorted(LIES))
+_OBJECTS: Final = ("server", "ip", "block_volume", "volume", "private_nic", "ipam_ip")
+_ABOUT_OBJECTS: Final = frozenset(
+    {
+        "list_lag",
+        "tag_lag",
+        "shrunk_list",
+        "missing_item",
+        "hiding_403",
+        "server_error",
+        "delete_stays",
+        "delete_undone",
+        "terminate_sticks",
+        "other_resource",
+        "stale_answer",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +53,19 @@ class Case:
 def case(seed: int) -> Case:
     """The kinds in turn, so that a thousand cases have each of them about as often."""
     kind, chance = KINDS[seed % len(KINDS)], random.Random(f"lie:{seed}")
-    lie = sample_lie(kind, SeededRandomness(chance.getrandbits(32)))
-    return Case(recipe=recipe(seed), lie=lie, from_round=chance.choice((0, 0, 1)))
+    lie, made = sample_lie(kind, SeededRandomness(chance.getrandbits(32))), recipe(seed)
+    return Case(recipe=made, lie=_aimed(lie, made, chance), from_round=chance.choice((0, 0, 1)))
+
+
+def _aimed(lie: Lie, made: Recipe, chance: random.Random) -> Lie:
+    """A third is about everything, a third about one kind of objects, a third about a few of them: the fewer answers
+    are false, the less there is to notice."""
+    match chance.choice(("all", "kind", "ids")):
+        case "kind":
+            few = chance.sample(ids, min(len(ids), chance.randint(1, 4)))
+            return replace(lie, match=replace(lie.match, ids=tuple(few)))
+        case _:
+            return lie
 
 
 def telling(lie: Lie, *, from_round: int) -> Telling:

@@ -27,7 +27,13 @@ def _pending(draft: Draft, fleet: Fleet, slot: int, *, tags: tuple[str, ...]) ->
         "state": "started",
         "rootVolume": {"sizeInGb": 10, "sbsIops": 5000},
     }
-    resource = {"urn": urn, "type": SERVER, "custom": True, "inputs": inputs, "provider": f"{stack.provider}::provider-id"}
+    resource = {
+        "urn": urn,
+        "type": SERVER,
+        "custom": True,
+        "inputs": inputs,
+        "provider": f"{stack.provider}::provider-id",
+    }
     stack.pending.append({"type": "creating", "resource": resource})
     return urn
 
@@ -36,9 +42,7 @@ def _wait(draft: Draft, urn: str, *found: str) -> None:
     """Nothing is decided while the create may still be carried out."""
     action = ActionKind.NONE
     texts = [draft.text(id_) for id_ in found]
-    draft.expect(
-        FindingKind.INTERRUPTED, f"urn {urn}", *texts, verdict=Verdict.WAIT, action=action, rank=Rank.READ
-    )
+    draft.expect(FindingKind.INTERRUPTED, f"urn {urn}", *texts, verdict=Verdict.WAIT, action=action, rank=Rank.READ)
 
 
 def _ask(draft: Draft, urn: str, *found: str) -> None:
@@ -115,7 +119,5 @@ def update(draft: Draft) -> None:
     held = next(one for one in stack.resources if one.get("id") == f"{fleet.zone}/{worker.server}")
     stack.pending.append({"type": draft.one_of("updating", "deleting"), "resource": held})
     text = draft.text(worker.server)
-    draft.expect(
-        FindingKind.INTERRUPTED, text, verdict=Verdict.WAIT, action=ActionKind.NONE, rank=Rank.READ
-    )
+    draft.expect(FindingKind.INTERRUPTED, text, verdict=Verdict.WAIT, action=ActionKind.NONE, rank=Rank.READ)
     draft.interrupted.append(Interrupted(stack=SIDE, urn=held["urn"], may_clear=True))

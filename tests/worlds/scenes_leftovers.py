@@ -215,9 +215,7 @@ def _spared_address(draft: Draft, ip_id: str, address: str, *, destroyed: bool) 
     draft.unmanaged(ip_id, when="first")
     if address == "tagged" and destroyed:
         text, ask = draft.text(ip_id), Verdict.ASK
-        draft.expect(
-            FindingKind.DETACHED, text, verdict=ask, action=ActionKind.DESTROY, rank=Rank.PROOF, when="last"
-        )
+        draft.expect(FindingKind.DETACHED, text, verdict=ask, action=ActionKind.DESTROY, rank=Rank.PROOF, when="last")
     else:
         draft.unmanaged(ip_id, when="last")
 

@@ -151,6 +151,14 @@ def _kind_of(token: str) -> Kind:
     return KIND_OF_TYPE[token]
 
 
+_BY_HAND: Final[dict[str, dict[str, Any]]] = {
+    "name": {"name": "by hand"},
+    "state": {"state": "stopped", "state_detail": "", "located": False},
+    "type": {"commercial_type": "DEV1-M"},
+    "protected": {"protected": True},
+}
+
+
 @scene("changed by hand", FindingKind.CHANGED, weight=3)
 def changed(draft: Draft) -> None:
     """One property of what a program declares, touched in the console."""
@@ -170,18 +178,11 @@ def changed(draft: Draft) -> None:
         made = draft.server(f"web-{draft.label}", zone=zone)
         id_ = made.server
         draft.is_(Whose.IN_USE, made.root)
-        change = {
-            "name": {"name": "by hand"},
-            "state": {"state": "stopped", "state_detail": "", "located": False},
-            "type": {"commercial_type": "DEV1-M"},
-            "protected": {"protected": True},
-        }[what]
+        change = _BY_HAND[what]
     draft.hold_plain(id_, draft.label, stack=stack)
     draft.change(id_, **change)
     draft.is_(Whose.PROTECTED if what == "protected" else Whose.HELD, id_)
-    draft.expect(
-        FindingKind.CHANGED, draft.text(id_), verdict=Verdict.ACT, action=ActionKind.REFRESH, stack=stack
-    )
+    draft.expect(FindingKind.CHANGED, draft.text(id_), verdict=Verdict.ACT, action=ActionKind.REFRESH, stack=stack)
 
 
 @scene("changed where a refresh is blind", FindingKind.CHANGED)

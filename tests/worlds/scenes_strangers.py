@@ -96,7 +96,8 @@ def used(draft: Draft) -> None:
     thing = draft.get(id_)
     if how == "booked":
         assert isinstance(thing, FlexibleIp)
-        booking = draft.get(thing.ipam_id) if thing.ipam_id != id_ else draft.world.ipam.get(id_)
+        booking = draft.world.ipam.get(thing.ipam_id)
+        assert booking is not None
         resource = IpamResource(type=draft.one_of("vpc_gateway", "lb_server"), id=draft.uuid())
         draft.world.ipam.put(replace(booking, resource=resource))
     elif how == "attached to no server":
@@ -122,7 +123,9 @@ def _on_a_server(draft: Draft, id_: str, zone: str) -> None:
 def another_project(draft: Draft) -> None:
     """Our exact tags, and our memory of it, in a project that is not looked at."""
     zone, tags = draft.zone(), owner_tags(f"old-{draft.label}")
-    made = draft.server(f"old-{draft.label}", zone=zone, tags=tags, project=OTHER_PROJECT, child_tags=tags, with_ip=True)
+    made = draft.server(
+        f"old-{draft.label}", zone=zone, tags=tags, project=OTHER_PROJECT, child_tags=tags, with_ip=True
+    )
     volume = draft.volume(zone, "data", tags, project=OTHER_PROJECT)
     for id_ in (made.server, volume.id):
         draft.remember(id_, source="state")
