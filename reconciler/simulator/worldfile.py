@@ -11,15 +11,14 @@ Everything wrong is refused with the file and the line: what is no JSON (RC7001)
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from reconciler.kernel.errors import ConfigError
 from reconciler.simulator.catalog import local_images
+from reconciler.simulator.collector import no_collection
 from reconciler.simulator.keys import Key
 from reconciler.simulator.recordjson import Mistyped, Unknown, decode, encode
 from reconciler.simulator.records import BlockVolume
@@ -51,24 +50,11 @@ def parse(text: str, *, name: str = "world", keys: Iterable[Key] | None = None) 
 
 def _read(lines: Iterable[str], *, name: str, keys: Iterable[Key] | None) -> World:
     reader = _Reader(name)
-    with _no_collection():
+    with no_collection():
         for number, line in enumerate(lines, start=1):
             if (stripped := line.strip(_SPACE)) and stripped[0] != "#":
                 reader.line(number, stripped)
         return reader.finish(keys)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the collector of cycles: millions of objects are made, none of them in a cycle, and each full pass over
-    those so far finds nothing."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def dump(world: World, *, with_keys: bool = True) -> str:
@@ -210,6 +196,12 @@ def _holder(volume: BlockVolume) -> str | None:
 
 def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
+
+
+def _holder(volume: Any) -> str | None:
+    """The server that a block volume is attached to; while it detaches, the server may be gone before the link."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
 
 
 _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] = (
