@@ -71,6 +71,7 @@ def look(
         executor=runtime.executor,
         ids=runtime.ids,
         program=program,
+        policies=runtime.policies(),
     )
     for failed in world.failed_programs:
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")

@@ -35,6 +35,7 @@ class FindingKind(StrEnum):
     UNTAGGED_CHILD = "untagged-child"
     DUPLICATE = "duplicate"
     INTERRUPTED = "interrupted"
+    POLICY = "policy"
     UNMANAGED = "unmanaged"
     INCOMPLETE = "incomplete"
 

@@ -14,6 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.finding import Finding
 from reconciler.model.inventory import Inventory
 from reconciler.model.memory import Memory
+from reconciler.model.policy import Policies
 from reconciler.model.program import FailedProgram, ProgramView
 from reconciler.model.resources import Ref
 from reconciler.model.scope import Scope
@@ -59,6 +60,7 @@ class World:
     # Only of a sweep that was asked to run them: the previews of the stacks' programs, and those that failed.
     programs: Mapping[str, ProgramView] = field(default_factory=dict)
     failed_programs: tuple[FailedProgram, ...] = ()
+    policies: Policies = Policies()
 
     @cached_property
     def live_stacks(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.model.finding import ActionKind
+from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
 from reconciler.model.resources import Kind
@@ -23,7 +23,7 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     """All rails for a plan with these actions, those that hold and those that do not."""
     destroys = [action for action in actions if action.kind is ActionKind.DESTROY]
     forgets = [action for action in actions if any(condition.kind == "absent" for condition in action.conditions)]
-    checks = [*_health(world, actions)]
+    checks = [*_health(world, actions), *_policy(world, actions)]
     if destroys or forgets:
         checks += _shrink(world)
     if destroys:
@@ -51,6 +51,14 @@ def _health(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
             value=abs(health.skew_seconds),
             text="seconds from the API's clock",
         )
+
+
+def _policy(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
+    """A mistake in a policy is a mistake about everything: a slip in one tag would be written to the whole estate."""
+    tagged = sum(action.finding_kind is FindingKind.POLICY for action in actions)
+    if tagged:
+        limit = world.scope.limits.reconcile.count
+        yield _check("count-policy", limit=limit, value=tagged, text="resources tagged because of a policy")
 
 
 def _memory(world: World) -> Iterator[RailCheck]:

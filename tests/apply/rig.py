@@ -26,6 +26,7 @@ from reconciler.kernel.randomness import SeededRandomness
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.memory import Written
 from reconciler.model.plan import Mode, Plan, RunOutcome
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Ownership, Rail, Scope
 from reconciler.model.state import StackState, StateResource
 from reconciler.model.world import World
@@ -96,6 +97,7 @@ class Rig:
     replicas: int = 3
     ownership: Ownership = Ownership.TWO_PROOFS
     timings: Timings = field(default_factory=Timings)
+    policies: Policies = field(default_factory=Policies)
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(start_ms=BORN_MS + 86_400_000))
 
     def __post_init__(self) -> None:
@@ -228,6 +230,7 @@ class Rig:
             clock=self.clock,
             executor=SerialExecutor(),
             ids=self.ids(),
+            policies=self.policies,
         )
         findings = diff(self.sweep_world)
         self.written: Written = self.store.record_sweep(sweep_record(self.sweep_world, findings, trigger=trigger))
