@@ -20,7 +20,7 @@ from reconciler.model.policy import Policies, Policy, Severity
 from reconciler.model.state import SECRET
 from reconciler.policy.adapters.inputs import items_of_inputs
 from reconciler.policy.adapters.lookups import Lookups
-from reconciler.policy.declared import declared_policy
+from reconciler.policy.declared import declared_policy, declared_revisions
 from reconciler.policy.decode import decode_value, load_policy
 from reconciler.policy.effective import policies_for
 from reconciler.policy.evaluate import evaluate
@@ -118,16 +118,9 @@ def declared_violations(
     chosen = policies_for(Policies(configured=own, declared=(("", declared),)), "")[-1]
     now = clock_from_environment().now_ms() if now_ms is None else now_ms
     scope = output.get("scope")
-    given = Facts(now_ms=now, scope=scope if isinstance(scope, str) else None, revisions=_revisions(output))
+    given = Facts(now_ms=now, scope=scope if isinstance(scope, str) else None, revisions=declared_revisions(output))
     for kind, urn, props in resources:
         yield from violations(chosen, items(kind, props, urn=urn), given)
-
-
-def _revisions(output: Mapping[str, Any]) -> dict[str, str]:
-    fleets = output.get("fleets")
-    listed = [fleet for fleet in fleets if isinstance(fleet, Mapping)] if isinstance(fleets, list) else []
-    pairs = [(fleet.get("name"), fleet.get("revision")) for fleet in listed]
-    return {name: revision for name, revision in pairs if isinstance(name, str) and isinstance(revision, str)}
 
 
 def raw(props: Mapping[str, Any], key: str) -> Any:

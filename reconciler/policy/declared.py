@@ -25,6 +25,14 @@ def declared_policy(output: Any, *, stack: str) -> Policy | None:
         raise ValueError(f"its policy cannot be read: {error.message.splitlines()[0]}") from None
 
 
+def declared_revisions(output: Any) -> dict[str, str]:
+    """Fleet -> the revision that it declares, as far as the output says it."""
+    fleets = output.get("fleets") if isinstance(output, Mapping) else None
+    listed = [fleet for fleet in fleets if isinstance(fleet, Mapping)] if isinstance(fleets, list | tuple) else []
+    pairs = [(fleet.get("name"), fleet.get("revision")) for fleet in listed]
+    return {name: revision for name, revision in pairs if isinstance(name, str) and isinstance(revision, str)}
+
+
 def _whole_numbers(value: Any) -> Any:
     """Checkpoints hold numbers as floats."""
     if isinstance(value, Mapping):

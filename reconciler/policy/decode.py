@@ -30,7 +30,7 @@ from reconciler.policy.document import (
     rule_tables,
 )
 from reconciler.policy.patterns import PatternError, glob
-from reconciler.policy.text import LARGEST, Read, TextError, read_text
+from reconciler.policy.text import Read, TextError, read_text
 
 _REFERENCE: Final = "docs/policy.md has every rule with an example."
 _PATTERNS: Final = "Patterns are RE2: https://github.com/google/re2/wiki/Syntax. One fits a whole tag or value."
@@ -59,18 +59,22 @@ def load_policy(path: Path) -> Policy:
 def read_file(path: Path) -> str:
     """Raises ConfigError RC0830."""
     try:
-        if path.stat().st_size > 4 * LARGEST:
-            raise ConfigError(f"{visible(str(path))} is too large", code="RC0830", hint="A policy is a short text.")
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        reason = "it is not UTF-8"
-    raise ConfigError(
-        f"{visible(str(path))} cannot be read: {reason}",
-        code="RC0830",
-        hint="Check the path; a policy is YAML or TOML.",
-    )
+        raise _unreadable(path, "it is not UTF-8") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """Raises ConfigError RC0830."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error.strerror or type(error).__name__) from None
+
+
+def _unreadable(path: Path, reason: str) -> ConfigError:
+    text = f"{visible(str(path))} cannot be read: {reason}"
+    return ConfigError(text, code="RC0830", hint="Check the path.")
 
 
 def parse_policy(text: str, *, source: str, is_toml: bool = False) -> Policy:
