@@ -23,6 +23,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
+from reconciler.kernel.text import visible
 from reconciler.model.policy import Severity
 from reconciler.policy.verdict import Violation
 
@@ -46,8 +47,9 @@ def _items(args: ResourceValidationArgs) -> tuple[Any, ...]:
 
 
 def _text(violation: Violation) -> str:
-    hint = f"\nhint: {violation.rule.hint}" if violation.rule.hint else ""
-    return f"{violation.rule.id}: {violation.item.label}: {violation.message}{hint}"
+    """What the engine shows; tags and names are text from outside."""
+    hint = f"\nhint: {visible(violation.rule.hint)}" if violation.rule.hint else ""
+    return visible(f"{violation.rule.id}: {violation.item.label}: {violation.message}", limit=2000) + hint
 
 
 def _validate(severity: Severity) -> Any:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.cli.composition import Runtime
 from reconciler.cli.output import Out
-from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, UsageError, worst_exit
+from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, ReconcilerError, UsageError, worst_exit
 from reconciler.model.desired import OUTPUT_NAME
 from reconciler.model.policy import Policies, Policy
 from reconciler.model.scope import Scope
 from reconciler.policy.adapters.lookups import Lookups
-from reconciler.policy.effective import evaluate_all
+from reconciler.policy.effective import evaluate_all, together
 from reconciler.policy.item import Facts, Item
 from reconciler.policy.verdict import Evaluation
 
@@ -107,7 +107,7 @@ def _no_rows(runtime: Runtime) -> UsageError:
 
 
 def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> Checked:
-    from reconciler.cli.sweeping import look
+    from reconciler.cli.sweeping import failure, look
     from reconciler.diff.context import Context
     from reconciler.diff.judged import facts_of, judged, strangers
     from reconciler.diff.remember import is_complete
@@ -117,15 +117,20 @@ def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) ->
     found: list[Policy] = []
     status = EXIT_OK
     for scope in runtime.scopes(wanted.scopes):
-        sweep = look(
-            runtime,
-            scope,
-            cloud=runtime.cloud(scope),
-            engine=runtime.engine(),
-            memory=NO_MEMORY,
-            out=out,
-            policies=policies,
-        )
+        try:
+            sweep = look(
+                runtime,
+                scope,
+                cloud=runtime.cloud(scope),
+                engine=runtime.engine(),
+                memory=NO_MEMORY,
+                out=out,
+                policies=policies,
+            )
+        except ReconcilerError as error:
+            # One bad scope does not keep the others from being looked at.
+            status = worst_exit(status, failure(scope.name, error).exit_status)
+            continue
         context = Context(sweep.world)
         items = [one.item for one in judged(context)]
         items += list(strangers(context)) if wanted.everything else []
@@ -133,7 +138,9 @@ def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) ->
         found += _all_of(sweep.world.policies)
         status = worst_exit(status, EXIT_OK if is_complete(sweep.world) else EXIT_INCOMPLETE)
     notes = ("something was not read: the check is not complete",) if status else ()
-    return _checked(parts, found, status=status, notes=notes)
+    if status and not found:  # nothing was looked at: that is not the same as no policy
+        found = _all_of(policies)
+    return _checked(parts, found, status=status, notes=notes, any_policy=bool(status))
 
 
 def _states(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> Checked:
@@ -246,16 +253,18 @@ def _all_of(policies: Policies) -> list[Policy]:
 
 
 def _checked(
-    parts: Iterable[Evaluation], found: Iterable[Policy], *, status: int = EXIT_OK, notes: tuple[str, ...] = ()
+    parts: Iterable[Evaluation],
+    found: Iterable[Policy],
+    *,
+    status: int = EXIT_OK,
+    notes: tuple[str, ...] = (),
+    any_policy: bool = False,
 ) -> Checked:
     listed = tuple({(one.source, one.name): one for one in found}.values())
-    if not listed:
+    if not listed and not any_policy:
         raise UsageError(
             "there is no policy: none is configured, and no stack declares one",
             code="RC0839",
             hint="Name one: `[policy] file` in reconciler.toml, or --policy FILE. docs/policy.md shows one.",
         )
-    evaluation = Evaluation()
-    for part in parts:
-        evaluation = evaluation + part
-    return Checked(evaluation=evaluation, policies=listed, status=status, notes=notes)
+    return Checked(evaluation=together(list(parts)), policies=listed, status=status, notes=notes)

@@ -20,7 +20,7 @@ from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Ledger, Verdict
 from reconciler.model.policy import Ownership
 from reconciler.model.resources import Ref
-from reconciler.policy.effective import evaluate_all
+from reconciler.policy.effective import Judge
 from reconciler.policy.item import Item
 from reconciler.policy.tags import is_own
 from reconciler.policy.verdict import Violation
@@ -47,9 +47,9 @@ def with_policy(found: Sequence[Finding], context: Context) -> list[Finding]:
     specific = {finding.refs[0]: finding for finding in found if finding.kind in _SPECIFIC and finding.refs}
     extended: dict[Ref, Finding] = {}
     made: list[Finding] = []
-    facts = facts_of(context)
+    judge = Judge(context.world.policies, facts_of(context))
     for one in judged(context):
-        violations = evaluate_all(context.world.policies, (_settled(one, specific),), facts).violations
+        violations = judge.of(_settled(one, specific)).violations
         left = [violation for violation in violations if violation.facet not in _covered(one, specific)]
         other = specific.get(one.resource.ref)
         if left and other is not None and other.kind is FindingKind.UNTAGGED_CHILD:

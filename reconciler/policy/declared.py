@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reconciler.kernel.errors import ConfigError
 from reconciler.model.policy import Policy
 
 POLICY_KEY: Final = "policy"
@@ -17,12 +16,12 @@ def declared_policy(output: Any, *, stack: str) -> Policy | None:
     value = output.get(POLICY_KEY) if isinstance(output, Mapping) else None
     if value is None:
         return None
-    from reconciler.policy.decode import decode_value
+    from reconciler.policy.decode import InvalidPolicy, decode_value
 
     try:
         return decode_value(_whole_numbers(value), source=f"stack {stack}")
-    except ConfigError as error:
-        raise ValueError(f"its policy cannot be read: {error.message.splitlines()[0]}") from None
+    except InvalidPolicy as error:
+        raise ValueError(f"its policy cannot be read: {error.problems[0]}") from None
 
 
 def declared_revisions(output: Any) -> dict[str, str]:

@@ -37,14 +37,14 @@ _PATTERNS: Final = "Patterns are RE2: https://github.com/google/re2/wiki/Syntax.
 
 
 class InvalidPolicy(ConfigError):
-    """At least one mistake; the message has all of them, a line each."""
+    """At least one mistake; the message has all of them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         first = self.problems[0]
-        text = "\n".join(str(problem) for problem in self.problems[:20])
+        text = "; ".join(str(problem) for problem in self.problems[:20])
         more = len(self.problems) - 20
-        super().__init__(text + (f"\n(and {more} more)" if more > 0 else ""), code=first.code, hint=first.hint)
+        super().__init__(text + (f" (and {more} more)" if more > 0 else ""), code=first.code, hint=first.hint)
 
 
 def load_policy(path: Path) -> Policy:

@@ -6,7 +6,7 @@ than a program says of itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.policy import Policies, Policy
@@ -23,15 +23,30 @@ def policies_for(policies: Policies, stack: str | None) -> tuple[Policy, ...]:
     return (*((configured,) if configured is not None else ()), *own)
 
 
+class Judge:
+    """Evaluates item after item; what counts for a stack is found out once."""
+
+    def __init__(self, policies: Policies, facts: Facts) -> None:
+        self._policies, self._facts = policies, facts
+        self._baseline: Mapping[str, int] = dict(policies.baseline)
+        self._by_stack: dict[str | None, tuple[Policy, ...]] = {}
+
+    def of(self, item: Item) -> Evaluation:
+        """The item against every policy that counts for it."""
+        chosen = self._by_stack.get(item.stack)
+        if chosen is None:
+            chosen = self._by_stack[item.stack] = policies_for(self._policies, item.stack)
+        parts = [evaluate(policy, (item,), self._facts, baseline=self._baseline) for policy in chosen]
+        return parts[0] if len(parts) == 1 else together(parts)
+
+
 def evaluate_all(policies: Policies, items: Iterable[Item], facts: Facts) -> Evaluation:
     """Every item against what counts for it, in the order of the items."""
-    baseline: Mapping[str, int] = dict(policies.baseline)
-    by_stack: dict[str | None, tuple[Policy, ...]] = {}
-    parts: list[Evaluation] = []
-    for item in items:
-        if item.stack not in by_stack:
-            by_stack[item.stack] = policies_for(policies, item.stack)
-        parts += [evaluate(policy, (item,), facts, baseline=baseline) for policy in by_stack[item.stack]]
+    judge = Judge(policies, facts)
+    return together([judge.of(item) for item in items])
+
+
+def together(parts: Sequence[Evaluation]) -> Evaluation:
     return Evaluation(
         violations=tuple(one for part in parts for one in part.violations),
         excepted=tuple(one for part in parts for one in part.excepted),

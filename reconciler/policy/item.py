@@ -31,9 +31,7 @@ Fact: TypeAlias = T | Unknown | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """`tags` None: not told. `tags_open`: some of the tags are not known yet. `absent`: facts that are known to be
-    none, as an image that a server made from a volume does not have. Times are epoch ms, sizes bytes.
-    """
+    """`tags` None: not told. `tags_open`: some of the tags are not known yet. Times are epoch ms, sizes bytes."""
 
     kind: Kind
     name: str | None = None

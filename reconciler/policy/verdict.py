@@ -77,11 +77,3 @@ class Evaluation:
     excepted: tuple[Excepted, ...] = ()
     not_evaluated: tuple[NotEvaluated, ...] = ()
     judged: int = 0  # pairs of rule and resource
-
-    def __add__(self, other: Evaluation) -> Evaluation:
-        return Evaluation(
-            violations=(*self.violations, *other.violations),
-            excepted=(*self.excepted, *other.excepted),
-            not_evaluated=(*self.not_evaluated, *other.not_evaluated),
-            judged=self.judged + other.judged,
-        )

@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from reconciler.kernel.errors import AuthenticationError
 from reconciler.model.resources import Kind, Server, Volume, VolumeSlot
 from reconciler.model.state import StateResource
 from tests.cli.conftest import Run
 from tests.fakes.cloud import PROJECT, ZONE
-from tests.fakes.estate import STACK, FakeWorld
+from tests.fakes.estate import STACK, FakeWorld, scope_named
 
 POLICY = """
 version: 1
@@ -119,6 +120,13 @@ def test_what_was_not_read_ends_with_7(run: Run, policy: str, world: FakeWorld, 
     world.cloud_port.broken[Kind.VOLUME, ZONE] = "HTTP 503"
     ran = run("policy", "check", "--policy", policy)
     assert (ran.status, "not complete" in ran.out) == (7, True)
+
+
+def test_one_bad_scope_does_not_blind_the_others(run: Run, policy: str, world: FakeWorld, machine: Server) -> None:
+    world.scopes = (world.scope, scope_named("other", 2))
+    world.broken_clouds["other"] = AuthenticationError("401")
+    ran = run("policy", "check", "--policy", policy, "-j")
+    assert (ran.status, rules(ran.document)[0]) == (3, ("role", "server"))
 
 
 @pytest.mark.parametrize(("level", "status"), [("advisory", 5), ("mandatory", 0), ("never", 0)])
