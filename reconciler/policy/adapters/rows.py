@@ -7,7 +7,9 @@ identity may be None, which is *not told*: the rule is then not evaluated, and t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from reconciler.model.desired import FLEET_TAG, OWNER_TAG, REVISION_TAG, SCOPE_TAG, WORKER_TAG
 from reconciler.model.resources import Kind
 from reconciler.policy.adapters.lookups import Lookups
 from reconciler.policy.item import Item
@@ -27,6 +29,34 @@ class RowValue:
     public_ip: bool | None = None
     protected: bool | None = None
     created_ms: int | None = None
+
+
+class WorkerLike(Protocol):
+    """A row of a worker in our own tables."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def fleet(self) -> str: ...
+
+    @property
+    def zone(self) -> str: ...
+
+    @property
+    def revision(self) -> str: ...
+
+
+def value_of_worker(row: WorkerLike, *, scope: str) -> RowValue:
+    """A row of ours, with the owner tags that its machine is created with; of more such a row knows nothing."""
+    tags = (
+        OWNER_TAG,
+        SCOPE_TAG + scope,
+        FLEET_TAG + row.fleet,
+        WORKER_TAG + row.id,
+        REVISION_TAG + row.revision,
+    )
+    return RowValue(id=row.id, fleet=row.fleet, zone=row.zone, tags=tags)
 
 
 def item_of_row(row: RowValue, lookups: Lookups) -> Item:
