@@ -95,7 +95,7 @@ ENDED = {
 
 @pytest.mark.parametrize("why", ENDED)
 def test_a_late_create_of_a_worker_that_was_given_up_is_an_orphan(why: str) -> None:
-    """D14 and P11: writing it down again would bring back what was given up."""
+    """Writing it down again would bring back what was given up."""
     kinds = {one.kind for one in found(with_records(*ONE.cloud, records=ENDED[why], memory=MEMORY, scope=TAGS))}
     assert FindingKind.ORPHAN in kinds
     assert FindingKind.UNRECORDED not in kinds
