@@ -79,7 +79,7 @@ STEP: Final = Record(
             help="A command line of `reconciler`, without that word. `{w1}` in it stands for the id of w1.",
         ),
         "advance": Key(shape=DURATION, help="Time that passes."),
-        "do": Key(shape=DO, help="What a stranger does to the cloud: one operation with its arguments."),
+        "do": Key(shape=DO, help="What a stranger does to the cloud, or to a state: one operation with its arguments."),
         "faults": Key(
             shape=OneOf(((("seq",), Plain("a list of rules", "array")), (("str",), NONE))),
             help="The fault rules from here on; `none` ends them.",

@@ -10,7 +10,7 @@ from reconciler.cases.shapes import COUNT, DURATION, FLAG, SIZE, TEXT, Choice, N
 LEDGERS: Final = ("cloud", "state")
 SERVER_STATES: Final = ("running", "stopped", "stopped in place", "starting", "stopping", "locked")
 OPERATIONS: Final = ("creating", "updating", "deleting", "reading", "importing")
-UNREADABLE: Final = ("missing", "broken", "newer")
+UNREADABLE: Final = ("missing", "broken", "newer", "twice")
 ROW_STATES: Final = ("provisioning", "bootstrapping", "ready", "busy", "failed")
 KINDS: Final = ("server", "ip", "volume", "network", "snapshot", "placement_group", "security_group")
 
@@ -40,6 +40,16 @@ _COMMON: Final = {
         shape=Plain("a mapping", "object"), help="Outputs in the state that differ from the cloud, in Pulumi's names."
     ),
     "protect": Key(shape=FLAG, help="Pulumi's `protect` in the state.", default="no"),
+    "deleting": Key(
+        shape=FLAG,
+        help="The state holds it as a copy that waits for its deletion, as an interrupted replacement leaves it.",
+        default="no",
+    ),
+    "ahead": Key(
+        shape=DURATION,
+        help="By how much the provider's clock was ahead when it was made: its date of creation is later than `age`.",
+        default="0s",
+    ),
     "copies": Key(
         shape=COUNT,
         help="So many of it: `name-1`, `name-2`, … in slots counted up from `slot`; 1 to 500.",
@@ -189,8 +199,8 @@ _STACK_NOW: Final = {
     "pending": Key(shape=ListOf(PENDING), help="Operations that began and never ended.", default="none"),
     "unreadable": Key(
         shape=OneOf(((("str",), Choice(UNREADABLE)), (("bool",), FLAG))),
-        help="From the first step on it cannot be read: it is missing, its file is broken, or of a newer version; "
-        "`no` in a later step ends that.",
+        help="From the first step on it cannot be read: it is missing, its file is broken, of a newer version, or "
+        "holds a resource twice; `no` in a later step ends that.",
     ),
     "hangs": Key(
         shape=FLAG,

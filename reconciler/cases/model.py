@@ -40,6 +40,8 @@ class Item:
     part: str | None = None
     logical: str = ""  # its name in the program, and so in its URN; empty: its name
     protect: bool = False
+    deleting: bool = False  # the state holds it as a copy that waits for its deletion
+    ahead: int = 0  # seconds by which the provider's clock was ahead when it was made
     says: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     mark: Mark = NOWHERE

@@ -39,6 +39,7 @@ class Names:
     kinds: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
     owners: dict[str, Owner] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)  # the resources that any ledger ever held
 
     def add(self, name: str, kind: str, mark: Mark) -> None:
         if name in self.kinds:
@@ -99,6 +100,8 @@ def read_items(
     for item in items:
         names.add(item.name, item.kind, item.mark)
         names.owners[item.name] = Owner(item.fleet, item.slot, item.worker)
+        if item.in_cloud or item.stack is not None:
+            names.made.add(item.name)
     reader.check(items)
     items = list(_as_declared(items))
     order = {"network": 0, "placement_group": 0, "security_group": 0, "server": 1}
@@ -194,6 +197,8 @@ class _Reader:
             on=self._reference(given, "on"),
             of=self._reference(given, "of"),
             protect=given.get("protect", False),
+            deleting=given.get("deleting", False),
+            ahead=given.get("ahead", 0),
             says=says.value if says is not None else {},
             details=self._details(kind, given),
             mark=given.mark,
@@ -277,6 +282,7 @@ class _Reader:
             network=str(network.value) if network is not None else None,
             part=part,
             protect=server.protect and held,
+            ahead=server.ahead,
             details={key: given.get(key) for key in ("size", "type") if key in given},
             mark=given.mark,
         )

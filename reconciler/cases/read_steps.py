@@ -34,6 +34,8 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "nic": ("nic",),
     "id": (),
 }
+# What somebody does to a state, and whether it is about a resource or a whole stack.
+STATE_OPERATIONS: Final = ("forget", "take", "break_stack")
 _MADE: Final = {"add_server": "server", "add_ip": "ip", "add_volume": "volume"}
 _IN_BRACES: Final = re.compile(r"\{([^{}]+)\}")
 _BOUND: Final = re.compile(r"(<=|>=|==)?\s*(\d+)")
@@ -137,8 +139,11 @@ class StepReader:
             self.problems.add("RC0802", given.mark, "one operation a step", hint="Like `do: {kill_server: w1}`.")
             return None
         ((op, found),) = given.values.items()
+        if op in STATE_OPERATIONS:
+            return self._on_state(op, found)
         if op not in OPERATIONS:
-            self.problems.add("RC0801", given.at(op), f"unknown operation `{op}`", hint=meant(op, OPERATIONS))
+            hint = meant(op, (*OPERATIONS, *STATE_OPERATIONS))
+            self.problems.add("RC0801", given.at(op), f"unknown operation `{op}`", hint=hint)
             return None
         if isinstance(found.value, str):
             main = _main(op)
@@ -148,6 +153,16 @@ class StepReader:
             args, label = dict(found.value), found.value.get("as")
             args.pop("as", None)
         return self._operation(op, args, label, mark=given.at(op), place=found)
+
+    def _on_state(self, op: str, found: Marked) -> Operation | None:
+        """`forget` and `take` a resource of this case, `break_stack` a stack."""
+        known: Collection[str] = self.stacks if op == "break_stack" else self.names.made
+        if not isinstance(found.value, str) or found.value not in known:
+            what = "stack" if op == "break_stack" else "resource that there ever was"
+            hint = meant(str(found.value), sorted(known))
+            self.problems.add("RC0804", found.mark, f"`{found.value}` is no {what}", hint=hint)
+            return None
+        return Operation(op=op, args={"name": found.value})
 
     def _operation(self, op: str, args: dict[str, Any], label: str | None, *, mark: Mark, place: Marked) -> Operation:
         for key, kinds in _NAMED.items():

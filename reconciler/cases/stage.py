@@ -20,6 +20,7 @@ from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl,
 from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
+from reconciler.cases.read_steps import STATE_OPERATIONS
 from reconciler.cases.setting import Setting
 from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of, urn_of
 from reconciler.cases.table import Table
@@ -66,6 +67,8 @@ class Stage:
         self.labels |= {id_of(worker): worker for worker in _workers(case)}
         url = self._environ()["RECONCILER_DATABASE_URL"]
         self.table = Table(url, clock=self.clock, seed=case.seed, start_ms=case.start_ms)
+        self._entries: dict[str, Document] = {}  # what a state holds of an item, or would hold
+        self._arrivals: dict[str, list[Document]] = {}  # by stack: entries that are not written yet
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
         self._commands = 0
         try:
@@ -180,6 +183,7 @@ class Stage:
             self.advance_to(when)
             for _, event in group:
                 event(self)
+            self._arrive()
             if self.case.memory and remembered <= when < self.case.start_ms:
                 self._sweep()
 
@@ -197,16 +201,17 @@ class Stage:
         now = self.clock.now_ms()
         if item.in_cloud or item.stack is not None:
             with self.simulator.editing() as world:
-                cloudworld.add(world, self.simulator.mint, item, born_ms=now)
+                cloudworld.add(world, self.simulator.mint, item, born_ms=now + item.ahead * 1000)
 
     def entered(self, item: Item) -> None:
-        """Its entry in the state, of what the cloud says now; then it leaves the cloud where it never was there."""
-        if item.stack is not None:
+        """Its entry in the state, or the one that it would have, of what the cloud says now."""
+        if item.in_cloud or item.stack is not None:
             reading = provider.read(type_of(item), pulumi_id(item), self._get)
             inputs = inputs_of(item, self.case.items)
             outputs = {**(reading.outputs or {}), **({"image": inputs["image"]} if "image" in inputs else {})}
-            made = entry(item, inputs, outputs)
-            self._change(item.stack, lambda document: document["resources"].append(made))
+            self._entries[item.name] = made = entry(item, inputs, outputs)
+            if item.stack is not None:
+                self._arrivals.setdefault(item.stack, []).append(made)
 
     def never_there(self, item: Item) -> None:
         if not item.in_cloud and item.stack is not None:
@@ -233,7 +238,16 @@ class Stage:
     # -- stacks
 
     def _change(self, stack: str, change: Callable[[Document], None]) -> None:
+        self._arrive()
         self.states.change(stack, change, now_ms=self.clock.now_ms())
+
+    def _arrive(self) -> None:
+        """Write what has entered the states: once for all that came at one time, or many entries take minutes."""
+        arrivals, self._arrivals = self._arrivals, {}
+        for stack, made in arrivals.items():
+            document = self.states.read(stack)
+            document["resources"] += made
+            self.states.write(stack, document, now_ms=self.clock.now_ms())
 
     def lock(self, stack: str, lock: LockDecl) -> None:
         self.host.locks[stack] = lock
@@ -241,6 +255,7 @@ class Stage:
 
     def pending(self, stack: str, pending: Sequence[PendingDecl]) -> None:
         """These operations are pending as well."""
+        self._arrive()
         made = []
         for one in pending:
             item = self.case.item(one.name)
@@ -282,8 +297,10 @@ class Stage:
             path.unlink()
         elif how == "broken":
             path.write_text(text[: len(text) // 2], encoding="utf-8")
-        else:
+        elif how == "newer":
             path.write_text(text.replace('"version": 3', '"version": 99', 1), encoding="utf-8")
+        else:
+            self._change(stack, lambda document: document["resources"].append(document["resources"][-1]))
 
     def _show(self, stack: str) -> None:
         text = self._hidden.pop(stack, None)
@@ -319,6 +336,9 @@ class Stage:
 
     def stranger(self, operation: Operation) -> None:
         """What somebody does behind everybody's back; what it makes gets the operation's label."""
+        if operation.op in STATE_OPERATIONS:
+            self._on_state(operation.op, str(operation.args["name"]))
+            return
         args = {key: self._id(value) if key in _IDS else value for key, value in operation.args.items()}
         if operation.op in ("add_server", "add_volume"):
             args.setdefault("name", operation.label)
@@ -331,6 +351,21 @@ class Stage:
             ):
                 if isinstance(made.get(key), str):
                     self.labels[made[key]] = f"{operation.label}{suffix}"
+
+    def _on_state(self, op: str, name: str) -> None:
+        """Somebody works on a state, with the CLI or without it."""
+        if op == "break_stack":
+            self._blind(name, "broken")
+            return
+        item = self.case.item(name)
+        assert item is not None  # checked when the case was read
+        assert item.home is not None
+        urn, taken = urn_of(item), [self._entries[name]] if op == "take" else []
+
+        def change(document: Document) -> None:
+            document["resources"] = [one for one in document["resources"] if one["urn"] != urn] + taken
+
+        self._change(item.home, change)
 
     def _id(self, name: Any) -> Any:
         return next((record_id for record_id, label in self.labels.items() if label == name), name)

@@ -178,6 +178,8 @@ def entry(item: Item, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | No
         made |= {"id": pulumi_id(item), "outputs": {**outputs, **item.says}}
         if item.protect:
             made["protect"] = True
+        if item.deleting:
+            made["delete"] = True
     return made
 
 

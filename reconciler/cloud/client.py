@@ -64,7 +64,8 @@ class ScalewayCloud:
         return ZONES
 
     def check_credentials(self) -> None:
-        """One server of one zone. A 403 is an answer: the key is good, and what it may see is for the scans to say.
+        """One server of one zone. A 403 or a 429 is an answer: the key is good, and what it may see is for the scans to
+        say.
 
         A zone that answers with an error says nothing about the others (rule 12), so a zone of each region is asked
         before the API counts as down. No answer at all is the network's, and the same for every zone.
@@ -76,7 +77,7 @@ class ScalewayCloud:
             answer = self._api.get(
                 f"/instance/v1/zones/{zone}/servers", [("project", self._project), ("per_page", "1"), ("page", "1")]
             )
-            if answer.ok or answer.status == 403:
+            if answer.ok or answer.status in (403, 429):
                 return
             said = said or answer.told()
             if answer.status is None:

@@ -7,13 +7,14 @@ what went over it: a run that is wrong about one thing is not believed about the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.model.finding import ActionKind
+from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
-from reconciler.model.resources import Kind
+from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
 from reconciler.plan.rows import ends_live_row
 
@@ -26,11 +27,11 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     forgets = [action for action in actions if any(condition.kind == "absent" for condition in action.conditions)]
     ends = [action for action in actions if ends_live_row(action)]
     entries = [action for action in forgets if action.kind is not ActionKind.PURGE]
-    checks = [*_health(world, actions)]
+    checks = [*_health(world, actions), *_policy(world, actions)]
     if destroys or entries or ends:
         checks += _shrink(world)
     if destroys:
-        checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys)]
+        checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys), *_lost(world, destroys)]
     if entries:
         checks += _forgets(world, entries)
     if ends:
@@ -56,6 +57,14 @@ def _health(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
             value=abs(health.skew_seconds),
             text="seconds from the API's clock",
         )
+
+
+def _policy(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
+    """A mistake in a policy is a mistake about everything: a slip in one tag would be written to the whole estate."""
+    tagged = sum(action.finding_kind is FindingKind.POLICY for action in actions)
+    if tagged:
+        limit = world.scope.limits.reconcile.count
+        yield _check("count-policy", limit=limit, value=tagged, text="resources tagged because of a policy")
 
 
 def _memory(world: World) -> Iterator[RailCheck]:
@@ -120,6 +129,42 @@ def _rate(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
         value=done + len(destroys),
         text=f"deletions within an hour, {done} of them by earlier runs",
     )
+
+
+def _lost(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
+    """A state that lost its machines while they run is not believed (reports R011 and R017).
+
+    An engine deletes a machine before it forgets it. A state that forgot several that run was emptied, restored from an
+    old file, or refreshed with a bad key: then everything looks left over, and is at work. One alone is an ordinary
+    leftover. A machine that is not destroyed counts as well; only where none is does nothing depend on it.
+    """
+    doing = {ref for action in destroys for ref in action.refs if ref.kind is Kind.SERVER}
+    forgotten = list(_forgotten(world)) if doing else []
+    lost = Counter(stack for _, stack in forgotten)
+    touched = {stack for ref, stack in forgotten if ref in doing}
+    shares = [(_share_lost(world, stack, lost[stack]), stack) for stack in sorted(touched) if lost[stack] > 1]
+    if shares:
+        share, stack = max(shares)
+        text = f"percent of its machines, {lost[stack]} that run, are in the state of {stack} no more"
+        yield _check("lost-state", limit=world.scope.limits.shrink_percent, value=share, text=text)
+
+
+def _forgotten(world: World) -> Iterator[tuple[Ref, str]]:
+    """Each machine that runs and that no state holds any more, with the stack that held it."""
+    memory, states = world.memory, world.states
+    for server in world.inventory.of_kind(Kind.SERVER):
+        line, ref = memory.lineage.get(server.ref), server.ref
+        if line is None or line.source != "state" or line.stack is None or line.stack not in states:
+            continue
+        if ref in memory.released or ref in memory.doomed or any(ref in state.by_ref for state in states.values()):
+            continue
+        yield ref, line.stack
+
+
+def _share_lost(world: World, stack: str, lost: int) -> float:
+    entries = world.states[stack].resources
+    kept = sum(1 for entry in entries if (ref := entry.ref) is not None and ref.kind is Kind.SERVER)
+    return 100 * lost / (lost + kept)
 
 
 def _forgets(world: World, forgets: Sequence[Action]) -> Iterator[RailCheck]:

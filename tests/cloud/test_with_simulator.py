@@ -328,8 +328,10 @@ class TestDestruction:
         refs = refs_of(made[0])
         allowed = warrant(*refs.values())
         assert cloud.client.destroy(allowed, refs[Kind.SERVER]).answer is DestroyAnswer.ACCEPTED
-        for kind in (Kind.SERVER, Kind.VOLUME, Kind.IP, Kind.NIC):
+        for kind in (Kind.SERVER, Kind.VOLUME, Kind.NIC):
             assert cloud.client.destroy(allowed, refs[kind]).answer is DestroyAnswer.IN_TRANSITION, kind
+        # The one child that a terminate lets go at once.
+        assert cloud.client.destroy(allowed, refs[Kind.IP]).answer is DestroyAnswer.ACCEPTED
 
     def test_a_child_alone_is_refused_while_its_server_uses_it(self) -> None:
         cloud, made = workers(1)
@@ -400,6 +402,19 @@ class TestTheRest:
     def test_a_key_without_rights_is_still_a_good_key(self) -> None:
         cloud = Cloud(World(keys=[Key(secret=SECRET_KEY, kinds=frozenset())]))
         cloud.client.check_credentials()
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_trouble_in_one_zone_is_no_trouble_with_the_key(self, status: int) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path=f"/instance/v1/zones/{ZONE}/servers", status=status)])
+        cloud.client.check_credentials()
+
+    def test_a_server_error_in_every_region_is_an_api_that_is_down(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path="**/servers", status=503)])
+        with pytest.raises(CloudError) as caught:
+            cloud.client.check_credentials()
+        assert caught.value.code == "RC0401"
 
     def test_an_api_that_is_down_is_a_cloud_error(self) -> None:
         cloud, _ = workers(1)
