@@ -8,7 +8,7 @@ from typing import Final
 
 from reconciler.cli.composition import Runtime
 from reconciler.cli.options import Globals
-from reconciler.config.settings import OutputSettings, PulumiSettings, Settings, StateSettings
+from reconciler.config.settings import OutputSettings, PolicySettings, PulumiSettings, Settings, StateSettings
 from reconciler.kernel.clock import Clock, VirtualClock
 from reconciler.kernel.errors import ReconcilerError
 from reconciler.kernel.executor import Executor, SerialExecutor
@@ -51,6 +51,7 @@ class FakeWorld:
     schema_text: str | None = "sqlite:///fake.db has schema 0001"
     lease_held: Lease | None = None
     output: OutputSettings = field(default_factory=OutputSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
 
     def __post_init__(self) -> None:
         self.cloud_port = FakeCloud(clock=self.clock_now)
@@ -75,6 +76,7 @@ class FakeWorld:
             state=StateSettings(stacks=(STACK,), work_dir=Path.cwd()),
             pulumi=PulumiSettings(),
             output=self.output,
+            policy=self.policy,
             limits=Limits(),
             database_url="sqlite:///fake.db",
         )
