@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup toolchain demo test lint equivalence adoption mutants bench docs
+.PHONY: help setup toolchain demo test lint cases fidelity equivalence adoption mutants bench docs
 
 PYTHON ?= python3
 VENV := .venv/bin
@@ -39,7 +39,17 @@ lint: setup ## format, style, types, import layers, dependencies (about 30 s)
 
 test: lint ## lint, then every test; ends with pytest's summary
 	@echo "test: every test, also with the real engine (first time about 8 min more, to build it)" >&2
-	@$(ENGINE) && $(VENV)/pytest -q
+	@$(ENGINE) && $(VENV)/pytest -rs
+
+fidelity: setup ## the simulator against recorded traffic of the live API (about 20 s)
+	@echo "fidelity: every recorded exchange, replayed against the simulator (about 20 s)" >&2
+	@$(VENV)/python -m tests.fidelity
+	@echo "fidelity: done" >&2
+
+cases: setup ## every case of tests/cases against the simulator: one verdict a line and a total
+	@echo "cases: tests/cases against the simulator" >&2
+	@$(VENV)/reconciler simulate run -j 2 tests/cases
+	@echo "cases: done" >&2
 
 equivalence: setup ## our verdicts against `pulumi refresh` on the same worlds
 	@echo "equivalence: our findings and the engine's on the same worlds" >&2
@@ -64,4 +74,4 @@ bench: setup ## the performance budgets
 docs: setup ## the documentation, built into site/ and held against the code
 	@echo "docs: every command and example in the documentation" >&2
 	@$(VENV)/zensical build --strict --clean
-	@$(ENGINE) && $(VENV)/pytest -q tests/docs tests/cli/test_docs.py
+	@$(ENGINE) && $(VENV)/pytest tests/docs tests/cli/test_docs.py

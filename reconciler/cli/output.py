@@ -119,9 +119,11 @@ class Out:
         if not self._options.quiet:
             print(visible(text, limit=_LIMIT), file=sys.stderr)
 
-    def warn(self, text: str) -> None:
+    def warn(self, text: str, *, hint: str = "") -> None:
         """Something that changes how far the result can be believed; `-q` does not hide it."""
         print(f"warning: {visible(text, limit=_LIMIT)}", file=sys.stderr)
+        if hint:
+            print(f"hint: {visible(hint, limit=_LIMIT)}", file=sys.stderr)
 
     def trace(self, error: BaseException) -> None:
         """The traceback of a bug, on stderr, with `-v`."""

@@ -102,6 +102,7 @@ def _no_rows(runtime: Runtime) -> UsageError:
 
 
 def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> Checked:
+    from reconciler.cli.composition import make_records
     from reconciler.cli.sweeping import failure, look
     from reconciler.diff.context import Context
     from reconciler.diff.judged import facts_of, judged, strangers
@@ -119,6 +120,7 @@ def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) ->
                 cloud=runtime.cloud(scope),
                 engine=runtime.engine(),
                 memory=NO_MEMORY,
+                records=make_records("none", None, None),
                 out=out,
                 policies=policies,
             )

@@ -23,8 +23,10 @@ from reconciler.model.world import Sweep
 from reconciler.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report.document import ScopeFailure, ScopeResult
+from reconciler.report.gaps import by_code, gaps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def look(
     cloud: Cloud,
     engine: Engine,
     memory: Memory,
+    records: Records,
     out: Out,
     program: bool = False,
     policies: Policies | None = None,
@@ -81,12 +84,21 @@ def look(
         executor=runtime.executor,
         ids=runtime.ids,
         program=program,
+        records=records,
         policies=runtime.policies() if policies is None else policies,
     )
     for failed in world.failed_programs:
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")
     findings = diff(world)
     return Sweep(world=world, findings=findings, exit_status=sweep_exit(world, findings))
+
+
+def warn_of_gaps(sweep: Sweep, out: Out) -> None:
+    """What was not read, on stderr, one line a code: for a command whose own output shows a plan and not the sweep.
+    The memory has a warning of its own."""
+    for code, gaps in by_code([gap for gap in gaps_of(sweep) if gap.ledger != "memory"]).items():
+        more = f" and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+        out.warn(f"{code}: not read: {gaps[0].place}{more}: {gaps[0].reason}", hint=gaps[0].hint)
 
 
 def remember(sweep: Sweep, store: Store, *, trigger: str, out: Out) -> Sweep:
@@ -126,6 +138,7 @@ def _guarded(
             cloud=runtime.cloud(scope),
             engine=runtime.engine(),
             memory=memories.of(scope),
+            records=runtime.records(memories.store, memories.reason),
             out=out,
             program=program,
         )

@@ -36,6 +36,7 @@ _CHOICES: Final = {
     FindingKind.DUPLICATE: ("destroy",),
     FindingKind.UNTAGGED_CHILD: ("tag",),
     FindingKind.INTERRUPTED: ("adopt",),
+    FindingKind.STALE_ROW: ("destroy",),
 }
 
 
@@ -104,10 +105,10 @@ def _url(text: str) -> str:
 
 
 def _adapter(name: str) -> str:
-    if name in ("native", "sql", "garm"):
+    if name in ("sql", "garm"):
         raise AdapterUnavailableError("this records adapter is not available in this version")
-    if name != "none":
-        raise ValueError("the records adapter is `none`")
+    if name not in ("native", "none"):
+        raise ValueError("the records adapter is `native` or `none`")
     return name
 
 

@@ -19,6 +19,6 @@ def sweep_exit(world: World, findings: Iterable[Finding]) -> int:
             statuses.append(EXIT_POLICY if finding.kind is FindingKind.POLICY else EXIT_DRIFT)
         elif finding.verdict is Verdict.UNKNOWN:
             statuses.append(EXIT_INCOMPLETE)
-    if world.live_stacks or world.unread or not world.memory.present:
+    if world.live_stacks or world.unread or world.unread_records or not world.memory.present:
         statuses.append(EXIT_INCOMPLETE)
     return worst_exit(*statuses)

@@ -8,7 +8,7 @@ proof, which it had when it was decided, and from nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reconciler.diff.context import Context
@@ -18,7 +18,7 @@ from reconciler.diff.vacancy import Unknown, places
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, SLOT_TAG, tag_value
 from reconciler.model.finding import Verdict
 from reconciler.model.inventory import Presence
-from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume
+from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume, region_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,45 @@ def judge_server(server: Server, claim: Claim, *, spared: Iterable[Resource], co
     )
 
 
+def judge_recorded(server: Server, claim: Claim, *, spared: Iterable[Resource], context: Context) -> Judgement:
+    """For the machine of a row that must not stay as it is. The row is its ledger, so no grace runs; everything that
+    speaks against destroying an orphan speaks against this."""
+    holder = context.authority.holder(server.id)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: _parts_not_read(server, context),
+        lambda: Judgement(Verdict.ASK, f"it is {holder} as well") if holder is not None else None,
+        lambda: _moving(server, context),
+        lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
+        lambda: _takes_along(spared, context),
+        lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
+        lambda: _adopted(server.ref, context),
+        lambda: _asks(claim, "stale_row", context),
+        lambda: None if claim.proved else Judgement(Verdict.ASK, claim.why),
+        lambda: Judgement(Verdict.ACT, claim.why),
+    )
+
+
+def judge_unrecorded(server: Server, context: Context) -> Judgement:
+    """For a running machine of an elastic fleet that no row knows."""
+    problems = sorted(context.world.desired.problems)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
+        lambda: _moving(server, context),
+        lambda: _adopted(server.ref, context),
+        lambda: _from_elsewhere(server.ref, context),
+        lambda: _grace(server, context),
+        lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),
+    )
+
+
 def judge_child(child: Ip | Volume, claim: Claim, context: Context) -> Judgement:
     """For an IP or volume that nothing uses."""
     return _first(
         # A server that was not listed may be using it.
         lambda: _not_read(child.ref, (child.ref.kind, Kind.SERVER), context),
+        lambda: _bookings_not_read(child, context),
         lambda: _moving(child, context),
         *_common(child, claim, f"detached_{child.ref.kind.value}", context),
     )
@@ -89,6 +123,12 @@ def _not_read(ref: Ref, kinds: Iterable[Kind], context: Context) -> Judgement | 
     if context.unread is not None:
         return Judgement(Verdict.UNKNOWN, f"{context.unread} may own it and could not be read")
     return None
+
+
+def _bookings_not_read(child: Ip | Volume, context: Context) -> Judgement | None:
+    """IPAM alone knows of users that are no servers: gateways, load balancers."""
+    why = context.why_incomplete(Kind.IPAM, region_of(child.zone)) if isinstance(child, Ip) else None
+    return Judgement(Verdict.UNKNOWN, why) if why is not None else None
 
 
 def _parts_not_read(server: Server, context: Context) -> Judgement | None:
@@ -135,10 +175,16 @@ def _fits_a_slot(server: Server, claim: Claim, context: Context) -> Judgement | 
     return (
         _held(server.ref, context)
         or _from_elsewhere(server.ref, context)
-        or _grace(server, context)
+        or _soon(found, fleet.stack, fits, server, context)
         or _asks(claim, "orphan", context)
         or Judgement(Verdict.ACT, f"{fits}: it is adopted", adopt=found, stack=fleet.stack)
     )
+
+
+def _soon(found: Mapping[Ref, str], stack: str, fits: str, server: Server, context: Context) -> Judgement | None:
+    """It is adopted once its grace is over: nobody is to read that it would be destroyed."""
+    waits = _grace(server, context)
+    return None if waits is None else replace(waits, reason=f"{fits}; {waits.reason}", adopt=found, stack=stack)
 
 
 def _is_slot(text: str, replicas: int) -> bool:
@@ -147,14 +193,26 @@ def _is_slot(text: str, replicas: int) -> bool:
 
 
 def _part_of_a_machine(child: Resource, context: Context) -> Judgement | None:
-    """Taken off a machine that is still there: for a rescue, say. Its state will want it back."""
+    """Taken off a machine that is still there: for a rescue, say. Its state will want it back.
+
+    Once a refresh has taken the detachment into the state, no entry names the part any more; the memory does, which
+    saw it made with the machine.
+    """
     part = context.parts.get(child.id)
-    if part is None:
-        return None
-    probe = context.index.probed[Kind.SERVER].get(part.server_id)
-    if probe is not None and probe.presence is Presence.ABSENT:
-        return None
-    return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    if part is not None and _may_be_there(part.server_id, context):
+        return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    line = context.memory.lineage.get(child.ref)
+    made_with = line.server_id if line is not None else None
+    if made_with is not None and _may_be_there(made_with, context):
+        return Judgement(Verdict.ASK, f"it was made with server {made_with}, which is still there")
+    return None
+
+
+def _may_be_there(server_id: str, context: Context) -> bool:
+    probe = context.index.probed[Kind.SERVER].get(server_id)
+    if probe is not None:
+        return probe.presence is not Presence.ABSENT
+    return server_id in context.held or server_id in context.index.by_kind[Kind.SERVER]
 
 
 def _decided(ref: Ref, context: Context) -> Judgement | None:
@@ -164,6 +222,13 @@ def _decided(ref: Ref, context: Context) -> Judgement | None:
 
 
 def _held(ref: Ref, context: Context) -> Judgement | None:
+    row = context.memory.recorded.get(ref)
+    if row is not None and row.holds:
+        return Judgement(Verdict.ASK, f"the row of worker {row.worker} holds it")
+    return _adopted(ref, context)
+
+
+def _adopted(ref: Ref, context: Context) -> Judgement | None:
     if ref in context.memory.held:
         return Judgement(Verdict.ASK, "an adoption holds it")
     if context.pending:

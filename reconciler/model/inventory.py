@@ -39,6 +39,8 @@ class Scan:
     complete: bool
     right: Right = Right.UNKNOWN
     reason: str | None = None  # why it is not complete, in one sentence
+    code: str | None = None  # of the error that kept it from being read at all, and what to do about that
+    hint: str = ""
     offered: bool = True  # False: the kind is not offered in this zone, which is apart from denied
     passes: int = 1
     calls: int = 0

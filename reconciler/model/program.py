@@ -97,3 +97,4 @@ class FailedProgram:
     stack: str
     code: str
     reason: str
+    hint: str = ""

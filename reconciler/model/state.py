@@ -149,3 +149,4 @@ class UnreadStack:
     stack: str
     code: str
     reason: str
+    hint: str = ""

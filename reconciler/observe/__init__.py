@@ -18,6 +18,7 @@ from reconciler.kernel.ids import Ids
 from reconciler.model.inventory import Inventory, Scan
 from reconciler.model.memory import Memory
 from reconciler.model.policy import Policies
+from reconciler.model.records import machines_of
 from reconciler.model.resources import region_of
 from reconciler.model.scope import Scope
 from reconciler.model.state import UnreadStack
@@ -26,9 +27,11 @@ from reconciler.observe.authorities import Authorities, name_stacks, read_stacks
 from reconciler.observe.coverage import LISTED, LISTED_REGIONAL, coverage
 from reconciler.observe.inventory import Reader
 from reconciler.observe.programs import Programs, read_programs
+from reconciler.observe.rows import NO_ROWS, read_rows, read_rows_again
 from reconciler.observe.survivors import survivors
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 
 __all__ = ["observe"]
 
@@ -43,26 +46,31 @@ def observe(
     executor: Executor,
     ids: Ids,
     program: bool = False,
+    records: Records = NO_ROWS,
     policies: Policies = Policies(),
 ) -> World:
     """One sweep's view of one scope.
 
     Raises AuthenticationError (401) before anything else is read, and ReconcilerError RC0701 when no ledger at all
-    could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack, a failed
-    program. `program`: also run the programs, between the two reads of the states, so that a state that moved meanwhile
-    is known to have moved. `policies`: the configured ones; those that stacks declare are read from their outputs.
+    could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack, rows that
+    were not read, a failed program. `program`: also run the programs, between the two reads of the states, so that a
+    state that moved meanwhile is known to have moved. `policies`: the configured ones; those that stacks declare are
+    read from their outputs.
     """
     started = clock.now_ms()
     unreachable = _reach(cloud)
+    rows_before = read_rows(records, scope.uuid)
     names, unnamed = name_stacks(engine, scope.stacks)
     before = read_stacks(engine, names, executor=executor)
     processes = survivors(engine, before.states.values())
     if unreachable is None:
-        inventory = Reader(scope=scope, cloud=cloud, executor=executor).read(tuple(before.states.values()))
+        reader = Reader(scope=scope, cloud=cloud, executor=executor)
+        inventory = reader.read(tuple(before.states.values()), recorded=machines_of(rows_before.workers))
     else:
-        inventory = _unread(scope, at_ms=started, reason=unreachable.message)
+        inventory = _unread(scope, at_ms=started, why=unreachable)
     programs = read_programs(engine, tuple(before.states), executor=executor) if program else Programs()
     after, unnamed_again = _read_again(engine, scope, before, executor=executor)
+    rows = read_rows_again(records, scope.uuid, inventory)
     unread = tuple(dict.fromkeys((*unnamed, *before.unread, *unnamed_again, *after.unread)))
     if unreachable is not None and not after.states:
         raise ReconcilerError(
@@ -90,6 +98,8 @@ def observe(
             calls=health.calls, failed=health.failed, throttled=health.throttled, skew_seconds=health.skew_seconds
         ),
         processes=processes,
+        records_before=rows_before,
+        records=rows,
     )
 
 
@@ -111,7 +121,7 @@ def _reach(cloud: Cloud) -> CloudError | None:
     return None
 
 
-def _unread(scope: Scope, *, at_ms: int, reason: str) -> Inventory:
+def _unread(scope: Scope, *, at_ms: int, why: CloudError) -> Inventory:
     places = [(kind, zone) for zone in scope.zones for kind in LISTED]
     places += [
         (kind, region) for region in sorted({region_of(zone) for zone in scope.zones}) for kind in LISTED_REGIONAL
@@ -119,7 +129,14 @@ def _unread(scope: Scope, *, at_ms: int, reason: str) -> Inventory:
     return Inventory(
         scans={
             (kind, place): Scan(
-                kind=kind, zone=place, started_ms=at_ms, finished_ms=at_ms, complete=False, reason=reason
+                kind=kind,
+                zone=place,
+                started_ms=at_ms,
+                finished_ms=at_ms,
+                complete=False,
+                reason=why.message,
+                code=why.code,
+                hint=why.hint,
             )
             for kind, place in places
         }

@@ -30,7 +30,7 @@ def name_stacks(engine: Engine, patterns: Sequence[str]) -> tuple[tuple[str, ...
     except AuthenticationError:
         raise
     except ReconcilerError as error:
-        return (), tuple(UnreadStack(stack=pattern, code=error.code, reason=error.message) for pattern in patterns)
+        return (), tuple(_unread(pattern, error) for pattern in patterns)
 
 
 def read_stacks(engine: Engine, names: Sequence[str], *, executor: Executor) -> Authorities:
@@ -41,7 +41,11 @@ def read_stacks(engine: Engine, names: Sequence[str], *, executor: Executor) -> 
         if error is None:
             states[name] = outcome.unwrap()
         elif isinstance(error, ReconcilerError) and not isinstance(error, AuthenticationError):
-            unread.append(UnreadStack(stack=name, code=error.code, reason=error.message))
+            unread.append(_unread(name, error))
         else:
             raise error
     return Authorities(states, tuple(unread))
+
+
+def _unread(stack: str, error: ReconcilerError) -> UnreadStack:
+    return UnreadStack(stack=stack, code=error.code, reason=error.message, hint=error.hint)

@@ -30,7 +30,7 @@ def read_programs(engine: Engine, stacks: Sequence[str], *, executor: Executor) 
         if error is None:
             views[stack] = outcome.unwrap()
         elif isinstance(error, ReconcilerError):
-            failed.append(FailedProgram(stack=stack, code=error.code, reason=error.message))
+            failed.append(FailedProgram(stack=stack, code=error.code, reason=error.message, hint=error.hint))
         else:
             raise error
     return Programs(views, tuple(failed))

@@ -9,7 +9,7 @@ What the figures mean:
 * `complete` is false as soon as one zone, kind, stack or the memory was not read, a stack was being written to
   meanwhile, or a difference could not be decided: "in sync" cannot be claimed then. `incomplete` names each gap.
 * `cost` is waste: the sum over findings whose resource runs although no ledger wants it (`orphan`, `detached`,
-  `duplicate`, `interrupted`), whatever the verdict, except `unknown`, which proves nothing. A `changed` or
+  `duplicate`, `interrupted`, `stale-row`), whatever the verdict, except `unknown`, which proves nothing. A `changed` or
   `untagged-child` resource is wanted and costs nothing extra; a `missing` one bills nothing.
 * `unmanaged_cost` is what the resources cost that are in the project and in no ledger: theirs may be a good reason.
 * A month is 730 hours. What has no price is counted in `unpriced`, never taken as zero.
@@ -28,11 +28,15 @@ from reconciler.model.finding import Finding, FindingKind, Subject, Verdict
 from reconciler.model.inventory import Right
 from reconciler.model.money import Cost, total
 from reconciler.model.world import Sweep, World
+from reconciler.report.gaps import Gap, gaps_of
 
 SCHEMA_VERSION: Final = 1
 
 WASTE: Final = frozenset(
-    {FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.INTERRUPTED},
+    {
+        *(FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.INTERRUPTED),
+        FindingKind.STALE_ROW,
+    },
 )
 COVERED: Final = frozenset({"list", "targeted read"})
 
@@ -118,44 +122,9 @@ def coverage(worlds: Sequence[World]) -> Json:
 def incomplete(result: ScopeResult) -> list[Json]:
     """Everything that was not read, or moved while it was read."""
     if isinstance(result, ScopeFailure):
-        return [_gap(result.name, ledger="scope", reason=f"{result.code}: {result.message}")]
-    world, name = result.world, result.world.scope.name
-    gaps = [
-        _gap(name, ledger="inventory", zone=scan.zone, kind=scan.kind.value, reason=scan.reason or "not complete")
-        for scan in world.inventory.incomplete()
-        if scan.offered
-    ]
-    gaps += [_unproved(name, finding) for finding in result.findings if _not_proved(finding)]
-    gaps += [
-        _gap(name, ledger="state", stack=unread.stack, reason=f"{unread.code}: {unread.reason}")
-        for unread in world.unread
-    ]
-    gaps += [_gap(name, ledger="state", stack=stack, reason=why) for stack, why in sorted(world.live_stacks.items())]
-    gaps += [_gap(name, ledger="desired", reason=problem) for problem in world.desired.problems]
-    gaps += [
-        _gap(name, ledger="desired", kind="program", stack=failed.stack, reason=f"{failed.code}: {failed.reason}")
-        for failed in world.failed_programs
-    ]
-    if not world.memory.present:
-        gaps.append(_gap(name, ledger="memory", reason=world.memory.reason or "no database"))
-    return gaps
-
-
-def _not_proved(finding: Finding) -> bool:
-    """A difference that could not be decided; an `incomplete` finding says what a gap above says."""
-    return finding.verdict is Verdict.UNKNOWN and finding.kind is not FindingKind.INCOMPLETE
-
-
-def _unproved(scope: str, finding: Finding) -> Json:
-    subject = finding.subjects[0] if finding.subjects else Subject(kind=finding.kind.value)
-    reason = f"{finding.kind.value} {finding.id}: {finding.reason}"
-    return _gap(scope, ledger="inventory", zone=subject.zone, kind=subject.kind, stack=finding.stack, reason=reason)
-
-
-def _gap(
-    scope: str, *, ledger: str, reason: str, zone: str | None = None, kind: str | None = None, stack: str | None = None
-) -> Json:
-    return {"scope": scope, "ledger": ledger, "zone": zone, "kind": kind, "stack": stack, "reason": reason}
+        failed = Gap(scope=result.name, ledger="scope", reason=result.message, code=result.code, hint=result.hint)
+        return [failed.document()]
+    return [gap.document() for gap in gaps_of(result)]
 
 
 def scope_entry(result: ScopeResult) -> Json:

@@ -9,7 +9,8 @@ from typing import Final
 from reconciler.model.finding import Finding, FindingKind, Verdict
 from reconciler.model.world import Sweep
 from reconciler.report import phrases
-from reconciler.report.document import COVERED, ScopeFailure, ScopeResult, incomplete, scope_notes, unmanaged, waste
+from reconciler.report.document import COVERED, ScopeFailure, ScopeResult, scope_notes, unmanaged, waste
+from reconciler.report.gaps import UNPROVED, by_code, gaps_of
 from reconciler.report.layout import BLANK, Block, Span, Table, line
 
 _ORDER: Final = (Verdict.ACT, Verdict.ASK, Verdict.WAIT, Verdict.UNKNOWN, Verdict.NONE)
@@ -79,9 +80,11 @@ def findings_table(findings: Sequence[Finding], *, now_ms: int, full: bool) -> T
 
 def _not_read(sweep: Sweep) -> list[Block]:
     blocks: list[Block] = []
-    for gap in incomplete(sweep):
-        where = " ".join(str(gap[key]) for key in ("ledger", "kind", "zone", "stack") if gap[key])
-        blocks.append(line(Span("not read: ", "magenta"), Span(where, "bold"), f": {gap['reason']}"))
+    for code, gaps in by_code(gaps_of(sweep)).items():
+        for gap in gaps:
+            name = "not decided: " if code == UNPROVED[0] else "not read: "
+            blocks.append(line(Span(name, "magenta"), Span(gap.place, "bold"), f": {gap.reason} [{code}]"))
+        blocks.append(line(Span(f"hint: {gaps[0].hint}", "dim"), indent=2))
     return blocks
 
 

@@ -15,6 +15,7 @@ Where to begin::
     simulator.handle(Request(method="GET", path="/instance/v1/zones/fr-par-1/servers", headers={...}))
     with simulator.editing() as world: ...           # look at the world, or change it, under the lock
     simulator.faults.add(FaultRule(method="POST", path="**/servers", nth=(1,), action="drop_answer"))
+    simulator.lies.add(lie_from_json({"lie": "empty_list", "kinds": ["server"], "times": 3}))
 
     with serve(simulator) as server: server.url      # HTTP/1.1 on loopback
     httpx2.Client(transport=SimulatorTransport(simulator), base_url=BASE_URL)   # the same without sockets
@@ -33,6 +34,7 @@ from reconciler.simulator.faults import FaultRule, rate_limited
 from reconciler.simulator.generate import add_worker, populate
 from reconciler.simulator.http import Served
 from reconciler.simulator.keys import Key
+from reconciler.simulator.lies import LIES, Lie, lie_from_json, lie_to_json, sample_lie
 
 # From `serve`, not from `http`: loading that module sets the package's attribute `serve` to the module, once. This
 # statement loads it and binds the function after that, so the function is what the name means from then on.
@@ -46,12 +48,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACCESS_KEY",
+    "LIES",
     "ORGANIZATION_ID",
     "PROJECT_ID",
     "SECRET_KEY",
     "ZONE",
     "FaultRule",
     "Key",
+    "Lie",
     "Request",
     "Response",
     "Served",
@@ -61,9 +65,12 @@ __all__ = [
     "World",
     "WorldOptions",
     "add_worker",
+    "lie_from_json",
+    "lie_to_json",
     "populate",
     "rate_limited",
     "run",
+    "sample_lie",
     "serve",
 ]
 

@@ -14,6 +14,7 @@ from reconciler.kernel.errors import ConfigError
 from reconciler.simulator import worldfile
 from reconciler.simulator.call import nothing, reply
 from reconciler.simulator.faults import rule_from_json
+from reconciler.simulator.lies import lie_from_json, lie_to_json, step_from_json
 from reconciler.simulator.strangers import mutate
 from reconciler.simulator.traffic import entry_json
 from reconciler.simulator.wire import Query, Refusal, Request, Response, dump
@@ -40,15 +41,15 @@ def _body(request: Request) -> Any:
     try:
         return json.loads(request.body or b"null")
     except ValueError as error:
-        raise ConfigError(f"the body is not JSON: {error}", code="RC7040", hint="Send one JSON value.") from error
+        raise ConfigError(f"the body is not JSON: {error}", code="RC7044", hint="Send one JSON value.") from error
 
 
 def _stats(simulator: Simulator, _request: Request) -> Response:
     with simulator.editing() as world:
         objects = {kind: len(table) for kind, table in world.tables().items()}
     stats = simulator.traffic.stats()
-    faults, crashes = simulator.faults.counts(), len(simulator.crashes)
-    return reply({**stats, "faults": faults, "objects": objects, "crashes": crashes})
+    faults, lies, crashes = simulator.faults.counts(), simulator.lies.counts(), len(simulator.crashes)
+    return reply({**stats, "faults": faults, "lies": lies, "objects": objects, "crashes": crashes})
 
 
 def _log(simulator: Simulator, request: Request) -> Response:
@@ -74,6 +75,26 @@ def _put_faults(simulator: Simulator, request: Request) -> Response:
         raise ConfigError("faults are a list of rules", code="RC7041", hint='Send [] or {"faults": []} for none.')
     simulator.faults.set([rule_from_json(item) for item in rules])
     return reply({"faults": simulator.faults.counts()})
+
+
+def _get_lies(simulator: Simulator, _request: Request) -> Response:
+    """The lies in force as they can be sent back, their counts, and the operations of a script that came too late."""
+    lies = simulator.lies
+    shown = [lie_to_json(lie) for lie in lies.lies()]
+    return reply({"lies": shown, "counts": lies.counts(), "late": lies.late()})
+
+
+def _put_lies(simulator: Simulator, request: Request) -> Response:
+    """Replaces all lies and ends every script: a list, or `{"lies": [...], "script": [...]}`."""
+    value = _body(request)
+    given = value if isinstance(value, dict) else {"lies": value}
+    lies, script = given.get("lies", []), given.get("script", [])
+    if not isinstance(lies, list) or not isinstance(script, list) or set(given) - {"lies", "script"}:
+        raise ConfigError(
+            "lies are a list, and so is a script", code="RC7046", hint='Send [] or {"lies": [], "script": []} for none.'
+        )
+    simulator.lies.set([lie_from_json(item) for item in lies], script=[step_from_json(item) for item in script])
+    return _get_lies(simulator, request)
 
 
 def _release(simulator: Simulator, request: Request) -> Response:
@@ -135,6 +156,8 @@ _HANDLERS: Final[Mapping[tuple[str, str], Callable[[Simulator, Request], Respons
     ("POST", "reset-log"): _reset_log,
     ("GET", "faults"): _get_faults,
     ("PUT", "faults"): _put_faults,
+    ("GET", "lies"): _get_lies,
+    ("PUT", "lies"): _put_lies,
     ("POST", "release"): _release,
     ("GET", "clock"): _get_clock,
     ("POST", "clock"): _post_clock,

@@ -12,15 +12,19 @@ import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.randomness import Randomness, SeededRandomness
-from reconciler.simulator import transitions
 from reconciler.simulator.access import check_right, key_of
+from reconciler.simulator.ages import as_of
 from reconciler.simulator.call import Call
 from reconciler.simulator.defaults import REGIONS, ZONES
 from reconciler.simulator.faults import FaultBook, FaultRule, Hit, fault_body
 from reconciler.simulator.keys import Key
+from reconciler.simulator.lies.asked import Asked
+from reconciler.simulator.lies.book import LieBook
+from reconciler.simulator.lies.telling import answer as tell
 from reconciler.simulator.mint import Mint
 from reconciler.simulator.rooms import ROUTES
 from reconciler.simulator.routing import Route, Router
@@ -37,7 +41,8 @@ class Simulator:
     """A Scaleway that answers `handle(request)`.
 
     `speed` divides every duration of `timings`. `before` holds callables that see each request that is about to be
-    executed, with the lock held, so that a test can change the world between two pages of a list.
+    executed, with the lock held, so that a test can change the world between two pages of a list. `lies` are told to
+    requests by rule, by chance or by script; the same `seed` and the same requests give the same answers.
     """
 
     def __init__(
@@ -49,11 +54,12 @@ class Simulator:
         speed: float = 1.0,
         timings: Timings | None = None,
         faults: Iterable[FaultRule] = (),
+        seed: int = 1,
     ) -> None:
         if speed <= 0:
             raise ValueError("speed must be above 0")
         self.clock: Clock = clock or SystemClock()
-        self.mint = Mint(randomness or SeededRandomness(1), taken=lambda record_id: record_id in self._world)
+        self.mint = Mint(randomness or SeededRandomness(seed), taken=lambda record_id: record_id in self._world)
         self.speed = speed
         self.timings = timings or Timings()
         self.faults = FaultBook(faults)
@@ -63,17 +69,19 @@ class Simulator:
         self.before: list[Callable[[Request], None]] = []
         self._world = world or World()
         self._lock = threading.RLock()
+        self.lies = LieBook(self._world, clock=self.clock, seed=seed, lock=self._lock, mint=self.mint)
 
     @contextmanager
     def editing(self) -> Iterator[World]:
         """The world, settled to now and locked: how tests, the demo and the admin API look at it and change it."""
         with self._lock:
-            transitions.settle(self._world, self.clock.now_ms())
+            self.lies.pass_time(self.clock.now_ms())
             yield self._world
 
     def replace_world(self, world: World) -> None:
         with self._lock:
             self._world = world
+            self.lies.attend(world)
 
     def handle(self, request: Request) -> Response:
         """Never raises for anything that a client can send."""
@@ -98,14 +106,7 @@ class Simulator:
             )
         )
         stamp = {"Date": http_date(at_ms), "X-Request-Id": str(uuid.UUID(int=number))}
-        return Response(
-            status=response.status,
-            headers={**stamp, **response.headers},
-            body=response.body,
-            delay_ms=hit.delay_ms,
-            drop=response.drop,
-            cut_at=response.cut_at,
-        )
+        return replace(response, headers={**stamp, **response.headers}, delay_ms=hit.delay_ms)
 
     def _answer(self, request: Request, hit: Hit) -> tuple[Response, str]:
         """(the answer, the template of the route that served or would have served it)."""
@@ -125,16 +126,13 @@ class Simulator:
             return Response(status=response.status, drop="after"), template
         if rule.action == "cut":
             cut_at = len(response.body) // 2 if rule.cut_at is None else rule.cut_at
-            cut = Response(
-                status=response.status, headers=response.headers, body=response.body, drop="cut", cut_at=cut_at
-            )
-            return cut, template
+            return replace(response, drop="cut", cut_at=cut_at), template
         return response, template
 
     def _execute(self, request: Request) -> tuple[Response, str]:
         with self._lock:
             now_ms = self.clock.now_ms()
-            transitions.settle(self._world, now_ms)
+            self.lies.pass_time(now_ms)
             for look in self.before:
                 look(request)
             found = _ROUTER.match(request.method, request.path)
@@ -142,33 +140,60 @@ class Simulator:
                 body = {"type": "not_simulated", "message": f"{request.method} {request.path} is not simulated"}
                 return _refused(request, Refusal(501, body)), ""
             route, params = found
-            try:
-                response = self._handled(request, route, params, now_ms)
-            except Refusal as refusal:
-                response = _refused(request, refusal)
-            except Exception as error:
-                # A client must not take our bug for the cloud's: 500 with what it was, kept for the stats.
-                self.crashes.append("".join(traceback.format_exception(error)))
-                body = {"type": "simulator_bug", "message": f"{type(error).__name__}: {error}"}
-                response = _refused(request, Refusal(500, body))
+            response = self._told(request, route, params, now_ms)
             # What an instant transition has begun is over before anybody looks.
-            transitions.settle(self._world, now_ms)
+            self.lies.pass_time(now_ms)
             return response, route.template
 
-    def _handled(self, request: Request, route: Route, params: Mapping[str, str], now_ms: int) -> Response:
+    def _told(self, request: Request, route: Route, params: Mapping[str, str], now_ms: int) -> Response:
+        """The answer, as the lies in force have it."""
+
+        def handle(world: World, asked_for: Request, named: Mapping[str, str], at_ms: int) -> Response:
+            return self._answered(asked_for, route, named, world=world, now_ms=at_ms)
+
+        if self.lies.empty:
+            return handle(self._world, request, params, now_ms)
+        asked = Asked(
+            request=request,
+            route=route,
+            params=params,
+            world=self._world,
+            now_ms=now_ms,
+            later=self.lies.later,
+            again=lambda world, at_ms: _ignored(handle(world, request, params, at_ms)),
+        )
+        told = self.lies.told(asked)
+        return tell(told, asked, handle) if told else handle(self._world, request, params, now_ms)
+
+    def _answered(
+        self, request: Request, route: Route, params: Mapping[str, str], *, world: World, now_ms: int
+    ) -> Response:
+        try:
+            return self._handled(request, route, params, world=world, now_ms=now_ms)
+        except Refusal as refusal:
+            return _refused(request, refusal)
+        except Exception as error:
+            # A client must not take our bug for the cloud's: 500 with what it was, kept for the stats.
+            self.crashes.append("".join(traceback.format_exception(error)))
+            body = {"type": "simulator_bug", "message": f"{type(error).__name__}: {error}"}
+            return _refused(request, Refusal(500, body))
+
+    def _handled(
+        self, request: Request, route: Route, params: Mapping[str, str], *, world: World, now_ms: int
+    ) -> Response:
         self._check_place(request, params.get("zone"), params.get("region"))
         call = Call(
             request=request,
             route=route,
             params=params,
-            world=self._world,
+            world=world,
             key=self._admit(request, route),
             mint=self.mint,
             timings=self.timings,
             speed=self.speed,
             now_ms=now_ms,
         )
-        return route.handler(call)
+        return as_of(self._world.options.api_date, request, route.handler(call))
 
     def _admit(self, request: Request, route: Route) -> Key:
         if not route.kind:
@@ -184,6 +209,10 @@ class Simulator:
         unknown = (zone is not None and zone not in ZONES) or (region is not None and region not in REGIONS)
         if unknown or f"{product}/{place}" in self._world.options.absent_products:
             raise not_found("unknown", "")
+
+
+def _ignored(_response: Response) -> None:
+    """Nobody waits for the answer of a request that is carried out late."""
 
 
 def _refused(request: Request, refusal: Refusal) -> Response:

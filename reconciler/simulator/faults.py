@@ -197,11 +197,16 @@ def _right_type(name: str, given: Any) -> bool:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
+    try:
+        return path_pattern(path)
+    except re.error as error:
+        raise _bad_rule(f"fault rule: {path!r} is no regular expression: {error}") from error
+
+
+def path_pattern(path: str) -> re.Pattern[str]:
+    """A glob, or `re:` and a regular expression, to search a path with. Raises re.error."""
     if path.startswith("re:"):
-        try:
-            return re.compile(path[3:])
-        except re.error as error:
-            raise _bad_rule(f"fault rule: {path!r} is no regular expression: {error}") from error
+        return re.compile(path[3:])
     parts = re.split(r"(\*\*|\*)", path)
     glob = {"**": ".*", "*": "[^/]*"}
     return re.compile("^" + "".join(glob.get(part, re.escape(part)) for part in parts) + "$")

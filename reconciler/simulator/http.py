@@ -153,9 +153,20 @@ class _Handler(BaseHTTPRequestHandler):
         if response.drop in {"refused", "before", "after"}:
             self._hang_up()
             return
-        self.wfile.write(self._bytes(response))
+        self._write(response)
         if response.drop == "cut":
             self._hang_up()
+
+    def _write(self, response: Response) -> None:
+        """Head and body at once; a body that has a pace follows its head piece by piece."""
+        if response.pace_bytes <= 0 or self.command == "HEAD":
+            self.wfile.write(self._head(response) + (b"" if self.command == "HEAD" else response.arriving))
+            return
+        self.wfile.write(self._head(response))
+        for piece in response.chunks():
+            self.server.simulator.clock.sleep(response.pace_ms / 1000)
+            self.wfile.write(piece)
+            self.wfile.flush()
 
     def _body(self) -> bytes:
         if "chunked" in (self.headers.get("Transfer-Encoding") or "").lower():
@@ -174,7 +185,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    def _bytes(self, response: Response) -> bytes:
+    def _head(self, response: Response) -> bytes:
         try:
             phrase = HTTPStatus(response.status).phrase
         except ValueError:
@@ -183,10 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         lines += [f"{name}: {value}" for name, value in response.headers.items()]
         if response.status != 204:
             lines.append(f"Content-Length: {len(response.body)}")
-        body = b"" if self.command == "HEAD" else response.body
-        if response.drop == "cut":
-            body = body[: response.cut_at]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
     def _hang_up(self) -> None:
         """Close without a farewell. The client sees the connection end."""

@@ -20,7 +20,9 @@ IndexKey = tuple[str, ...]
 
 def common_keys(place: str, project: str, tags: tuple[str, ...]) -> list[IndexKey]:
     keys: list[IndexKey] = [("in", place), ("of", place, project)]
-    keys.extend(("tag", place, tag) for tag in dict.fromkeys(tags))
+    if tags:
+        for tag in dict.fromkeys(tags):
+            keys += [("tag", place, tag), ("tag", place, tag, project)]
     return keys
 
 

@@ -8,7 +8,7 @@ sorted per call. Objects are mostly born in order of time, so an insertion is mo
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from reconciler.simulator.records import IndexKey
@@ -35,6 +35,8 @@ class Table(Generic[R]):
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[IndexKey, list[Entry]] = {}
         self._sequence = 0
+        # Told before each change: what was (None: nothing), what will be, and its place among those of its age.
+        self.watch: Callable[[R | None, R | None, int], None] | None = None
 
     def __len__(self) -> int:
         return len(self._records)
@@ -50,12 +52,17 @@ class Table(Generic[R]):
         """None for what is no id at all, such as a list that a client sent in the place of one."""
         return self._records.get(record_id) if isinstance(record_id, str) else None
 
-    def put(self, record: R) -> R:
-        """Insert, or replace what has the same id (which keeps its place in every order)."""
+    def put(self, record: R, *, order: int | None = None) -> R:
+        """Insert, or replace what has the same id (which keeps its place in every order).
+
+        `order` is the place among objects of its age of one that was here before and comes back.
+        """
         old = self._records.get(record.id)
+        if self.watch is not None:
+            self.watch(old, record, self._sequence + 1 if old is None else self._entries[record.id][1])
         if old is None:
             self._sequence += 1
-            entry = (record.created_ms, self._sequence, record.id)
+            entry = (record.created_ms, self._sequence if order is None else order, record.id)
             self._link(entry, record.index_keys())
         elif old.created_ms != record.created_ms:
             entry = (record.created_ms, self._entries[record.id][1], record.id)
@@ -71,9 +78,14 @@ class Table(Generic[R]):
         return record
 
     def remove(self, record_id: str) -> R | None:
-        record = self._records.pop(record_id, None)
-        if record is not None:
-            self._unlink(self._entries.pop(record_id), record.index_keys())
+        record = self._records.get(record_id)
+        if record is None:
+            return None
+        entry = self._entries[record_id]
+        if self.watch is not None:
+            self.watch(record, None, entry[1])
+        del self._records[record_id], self._entries[record_id]
+        self._unlink(entry, record.index_keys())
         return record
 
     def count(self, *key: str) -> int:
@@ -94,10 +106,20 @@ class Table(Generic[R]):
             part = entries[offset : offset + limit]
         return [self._records[entry[2]] for entry in part]
 
+    def entries(self, key: IndexKey) -> list[Entry]:
+        """The entries under an index key, oldest first; not to be changed."""
+        return self._indexes.get(key, [])
+
+    def entry(self, record_id: str) -> Entry | None:
+        return self._entries.get(record_id)
+
     def _link(self, entry: Entry, keys: list[IndexKey] | set[IndexKey]) -> None:
+        indexes = self._indexes
         for key in keys:
-            entries = self._indexes.setdefault(key, [])
-            if not entries or entries[-1] < entry:
+            entries = indexes.get(key)
+            if entries is None:
+                indexes[key] = [entry]
+            elif entries[-1] < entry:
                 entries.append(entry)
             else:
                 insort(entries, entry)

@@ -12,6 +12,7 @@ from typing import Final
 
 import httpx2
 
+from reconciler.kernel.clock import Clock
 from reconciler.simulator.core import Simulator
 from reconciler.simulator.wire import Request, Response
 
@@ -43,8 +44,8 @@ class SimulatorTransport(httpx2.BaseTransport):
             raise httpx2.ReadError("the connection was closed before the answer came", request=request)
         headers = [*response.headers.items(), ("Content-Length", str(len(response.body)))]
         stream: httpx2.SyncByteStream = httpx2.ByteStream(response.body)
-        if response.drop == "cut":
-            stream = _Cut(response.body[: response.cut_at], request)
+        if response.drop == "cut" or response.pace_bytes > 0:
+            stream = _Arriving(response, request, self._simulator.clock)
         return httpx2.Response(response.status, headers=headers, stream=stream, request=request)
 
     def _wait(self, response: Response, request: httpx2.Request) -> None:
@@ -56,12 +57,23 @@ class SimulatorTransport(httpx2.BaseTransport):
         self._simulator.clock.sleep(seconds)
 
 
-class _Cut(httpx2.SyncByteStream):
-    """A body that ends before its announced length."""
+class _Arriving(httpx2.SyncByteStream):
+    """A body that comes piece by piece, or ends before its announced length.
 
-    def __init__(self, part: bytes, request: httpx2.Request) -> None:
-        self._part, self._request = part, request
+    A read timeout is about one piece, as it is on a socket: a body that trickles on never meets it.
+    """
+
+    def __init__(self, response: Response, request: httpx2.Request, clock: Clock) -> None:
+        self._response, self._request, self._clock = response, request, clock
 
     def __iter__(self) -> Iterator[bytes]:
-        yield self._part
-        raise httpx2.RemoteProtocolError("peer closed connection without sending complete message body")
+        timeout = self._request.extensions.get("timeout", {}).get("read")
+        pause = self._response.pace_ms / 1000
+        for piece in self._response.chunks():
+            self._clock.sleep(pause if timeout is None else min(pause, timeout))
+            if timeout is not None and pause > timeout:
+                raise httpx2.ReadTimeout("the next part of the body did not come in time", request=self._request)
+            yield piece
+        if self._response.drop == "cut":
+            message = "peer closed connection without sending complete message body"
+            raise httpx2.RemoteProtocolError(message, request=self._request)

@@ -7,9 +7,11 @@ to it behind everybody's back in `strangers`. It is not thread-safe: a `Simulato
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from reconciler.simulator.defaults import ORGANIZATION_ID
@@ -42,6 +44,7 @@ class WorldOptions:
     `v2_delete_keeps_sbs`: v2alpha1 `DELETE` leaves SBS volumes whatever its selectors say, as its documentation warns.
     `quotas`: kind -> how many objects one project may have. `stock`: "zone/TYPE" -> how many may be powered on.
     `absent_products`: "block/it-mil-1": a product that this place does not offer.
+    `api_date`: the day (`2025-11-04`) or moment whose shapes answers have; empty means today's (`ages`).
     """
 
     ipam_id_differs: bool = False
@@ -51,6 +54,7 @@ class WorldOptions:
     quotas: tuple[tuple[str, int], ...] = ()
     stock: tuple[tuple[str, int], ...] = ()
     absent_products: tuple[str, ...] = ()
+    api_date: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,6 +66,21 @@ class Transition:
     op: str = field(compare=False)
     target: str = field(compare=False)
     args: Mapping[str, str | int] = field(compare=False, default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of one record. `old` None: created. `new` None: removed. `order`: its place among those of its age."""
+
+    at_ms: int
+    kind: str
+    order: int
+    old: Any
+    new: Any
+
+    @property
+    def id(self) -> str:
+        return str((self.new if self.old is None else self.old).id)
 
 
 class World:
@@ -90,14 +109,7 @@ class World:
         self.images: Table[Image] = Table()
         self.snapshots: Table[Snapshot] = Table()
         self.block_snapshots: Table[BlockSnapshot] = Table()
-        self._pending: list[Transition] = []
-        self._sequence = 0
-        self._addresses = 0
-        self._attachments = 0
-
-    def tables(self) -> dict[str, Table[Any]]:
-        """Kind (the word of world files, rights and quotas) -> its table."""
-        return {
+        self._by_kind: Mapping[str, Table[Any]] = {
             "vpc": self.vpcs,
             "private_network": self.networks,
             "security_group": self.security_groups,
@@ -112,6 +124,17 @@ class World:
             "private_nic": self.nics,
             "ipam_ip": self.ipam,
         }
+        self._pending: list[Transition] = []
+        self._sequence = 0
+        self._addresses = 0
+        self._attachments = 0
+        # The moment at which whatever happens now happens: a transition's due time, else the time of the request.
+        self.moment_ms = 0
+        self._watchers: list[list[Change]] = []
+
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Kind (the word of world files, rights and quotas) -> its table."""
+        return self._by_kind
 
     def add(self, *records: AnyRecord) -> None:
         """Put each record into the table of its kind."""
@@ -120,7 +143,16 @@ class World:
             tables[KIND_OF[type(record)]].put(record)
 
     def __contains__(self, record_id: object) -> bool:
-        return any(record_id in table for table in self.tables().values())
+        return any(record_id in table for table in self._by_kind.values())
+
+    def seen_as(self, tables: Mapping[str, Table[Any]]) -> World:
+        """A world like this one, with other tables in the place of some; the rest is shared."""
+        seen = copy.copy(self)
+        names = {id(value): name for name, value in vars(self).items() if isinstance(value, Table)}
+        for kind, table in tables.items():
+            setattr(seen, names[id(self._by_kind[kind])], table)
+        seen._by_kind = {**self._by_kind, **tables}
+        return seen
 
     def find(self, record_id: str) -> AnyRecord | None:
         for table in self.tables().values():
@@ -142,6 +174,28 @@ class World:
     def pending(self) -> list[Transition]:
         """What is still under way, earliest first."""
         return sorted(self._pending)
+
+    def replace_pending(self, transitions: Iterable[Transition]) -> None:
+        """Let these be what is under way, and nothing else."""
+        self._pending = list(transitions)
+        heapq.heapify(self._pending)
+
+    def watch(self, heard: list[Change]) -> None:
+        """Append every change from now on to `heard`, until `unwatch`. Several may watch; nobody costs nothing."""
+        self._watchers.append(heard)
+        for kind, table in self.tables().items():
+            table.watch = partial(self._note, kind)
+
+    def unwatch(self, heard: list[Change]) -> None:
+        self._watchers = [item for item in self._watchers if item is not heard]
+        if not self._watchers:
+            for table in self.tables().values():
+                table.watch = None
+
+    def _note(self, kind: str, old: Any, new: Any, order: int) -> None:
+        change = Change(self.moment_ms, kind, order, old, new)
+        for heard in self._watchers:
+            heard.append(change)
 
     def next_attachment(self) -> int:
         """Public IPs are listed in the order in which they were attached; this numbers the attachments."""

@@ -11,45 +11,50 @@ Everything wrong is refused with the file and the line: what is no JSON (RC7001)
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final
 
-from reconciler.kernel.clock import parse_instant
 from reconciler.kernel.errors import ConfigError
 from reconciler.simulator.catalog import local_images
+from reconciler.simulator.collector import no_collection
 from reconciler.simulator.keys import Key
+from reconciler.simulator.recordjson import Mistyped, Unknown, decode, encode
+from reconciler.simulator.records import BlockVolume
 from reconciler.simulator.transitions import OPERATIONS
 from reconciler.simulator.world import KIND_OF, AnyRecord, World, WorldOptions
 
 _RECORDS: Final[Mapping[str, type]] = {kind: record for record, kind in KIND_OF.items()}
+_SPACE: Final = " \t\r\n"
+_JSON: Final = json.JSONDecoder()
 _EXTRA: Final = ("world", "options", "key", "transition")
 
 
 def load(path: Path) -> World:
-    """The world of a file. Raises ConfigError RC7001-RC7007."""
+    """The world of a file, read line by line. Raises ConfigError RC7001-RC7007."""
     try:
-        text = path.read_text(encoding="utf-8")
+        # Lines end at \n and nowhere else: names and tags may hold the other characters that `splitlines` breaks at.
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            return _read(lines, name=str(path), keys=None)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"cannot read the world file {path}: {error}", code="RC7007", hint="A world file is JSON Lines in UTF-8."
         ) from error
-    return parse(text, name=str(path))
 
 
 def parse(text: str, *, name: str = "world", keys: Iterable[Key] | None = None) -> World:
     """`keys` are those of a world that brings none (default: the one default key)."""
+    return _read(text.split("\n"), name=name, keys=keys)
+
+
+def _read(lines: Iterable[str], *, name: str, keys: Iterable[Key] | None) -> World:
     reader = _Reader(name)
-    # Not `splitlines`: names and tags may hold the other characters that it breaks at.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            reader.line(number, line)
-    return reader.finish(keys)
+    with no_collection():
+        for number, line in enumerate(lines, start=1):
+            if (stripped := line.strip(_SPACE)) and stripped[0] != "#":
+                reader.line(number, stripped)
+        return reader.finish(keys)
 
 
 def dump(world: World, *, with_keys: bool = True) -> str:
@@ -81,32 +86,36 @@ class _Reader:
     def __init__(self, name: str) -> None:
         self._name = name
         self._world = World(keys=())
+        self._tables = self._world.tables()
         self._where: dict[str, int] = {}
         self._booked: dict[str, int] = {}
 
     def line(self, number: int, line: str) -> None:
         try:
-            value = json.loads(line)
+            value, end = _JSON.raw_decode(line)
         except ValueError as error:
             raise self._wrong(number, "RC7001", f"not JSON: {error}") from error
+        if end != len(line):
+            raise self._wrong(number, "RC7001", f"not JSON: more after column {end}")
         if not isinstance(value, dict):
             raise self._wrong(number, "RC7001", "a line is one JSON object")
         kind = value.pop("kind", None)
-        if kind not in _RECORDS and kind not in _EXTRA:
-            known = ", ".join([*_RECORDS, *_EXTRA])
-            raise self._wrong(number, "RC7002", f"unknown kind {kind!r}; known are {known}")
-        if kind in _EXTRA:
-            self._extra(number, str(kind), value)
+        known = _RECORDS.get(kind) if isinstance(kind, str) else None
+        if known is None:
+            self._extra(number, kind, value)
             return
-        record: AnyRecord = self._decode(number, _RECORDS[kind], value)
+        record: AnyRecord = self._decode(number, known, value)
         # An address and its entry in IPAM share an id; all others are unique in the whole world.
         seen = self._booked if kind == "ipam_ip" else self._where
         if record.id in seen:
             raise self._wrong(number, "RC7006", f"{record.id} is already in line {seen[record.id]}")
         seen[record.id] = number
-        self._world.add(record)
+        self._tables[kind].put(record)
 
-    def _extra(self, number: int, kind: str, value: dict[str, Any]) -> None:
+    def _extra(self, number: int, kind: Any, value: dict[str, Any]) -> None:
+        if kind not in _EXTRA:
+            known = ", ".join([*_RECORDS, *_EXTRA])
+            raise self._wrong(number, "RC7002", f"unknown kind {kind!r}; known are {known}")
         if kind == "world":
             organization = value.pop("organization", self._world.organization)
             if value or not isinstance(organization, str):
@@ -136,9 +145,9 @@ class _Reader:
     def _decode(self, number: int, kind: type, value: dict[str, Any]) -> Any:
         try:
             return decode(kind, value)
-        except _Unknown as error:
+        except Unknown as error:
             raise self._wrong(number, "RC7003", str(error)) from None
-        except _Mistyped as error:
+        except Mistyped as error:
             raise self._wrong(number, "RC7004", str(error)) from None
 
     def finish(self, keys: Iterable[Key] | None) -> World:
@@ -183,118 +192,21 @@ def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
 
 
+def _holder(volume: BlockVolume) -> str | None:
+    """The server that a block volume is attached to; while it detaches, the server may be gone before the link."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
+
+
 _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] = (
     ("server", "image", "image", _attribute("image")),
     ("server", "security_group", "security_group", _attribute("security_group")),
     ("server", "placement_group", "placement_group", _attribute("placement_group")),
     ("ip", "server", "server", _attribute("server")),
     ("volume", "server", "server", _attribute("server")),
-    ("block_volume", "reference", "server", lambda volume: volume.reference and volume.reference.server),
+    ("block_volume", "reference", "server", _holder),
     ("private_nic", "server", "server", _attribute("server")),
     ("private_nic", "private_network", "private_network", _attribute("private_network")),
     ("ipam_ip", "private_network", "private_network", _attribute("private_network")),
     ("private_network", "vpc", "vpc", _attribute("vpc")),
 )
-
-
-# --- Records as JSON -------------------------------------------------------------------------------------------------
-
-
-class _Unknown(Exception):  # becomes RC7003
-    pass
-
-
-class _Mistyped(Exception):  # becomes RC7004
-    pass
-
-
-@cache
-def _hints(kind: type) -> Mapping[str, Any]:
-    return get_type_hints(kind)
-
-
-def encode(value: Any) -> Any:
-    """A record as JSON, without what has its default value."""
-    if is_dataclass(value):
-        return {
-            item.name: encode(getattr(value, item.name))
-            for item in fields(value)
-            if getattr(value, item.name) != _default(item)
-        }
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [encode(item) for item in value]
-    if isinstance(value, bytes):
-        return {"base64": base64.b64encode(value).decode()}
-    return value
-
-
-def _default(item: Field[Any]) -> Any:
-    return item.default if item.default is not MISSING else MISSING
-
-
-def decode(kind: type, value: Any) -> Any:
-    """A dataclass from JSON: strict about keys and types."""
-    if not isinstance(value, dict):
-        raise _Mistyped(f"{kind.__name__} is an object")
-    hints = _hints(kind)
-    names = [item.name for item in fields(kind)]
-    strange = sorted(set(value) - set(names))
-    if strange:
-        raise _Unknown(f"unknown key {strange[0]!r}; known are {', '.join(names)}")
-    missing = [
-        item.name
-        for item in fields(kind)
-        if item.name not in value and item.default is MISSING and item.default_factory is MISSING
-    ]
-    if missing:
-        raise _Mistyped(f"{missing[0]} is missing")
-    return kind(**{name: _value(name, hints[name], given) for name, given in value.items()})
-
-
-def _value(name: str, hint: Any, given: Any) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        if given is None and NoneType in get_args(hint):
-            return None
-        return _value(name, next(item for item in get_args(hint) if item is not NoneType), given)
-    if origin in (tuple, frozenset):
-        return _sequence(name, hint, given)
-    if is_dataclass(hint) and isinstance(hint, type):
-        return decode(hint, given)
-    if hint is bytes:
-        return _bytes(name, given)
-    if hint is int and isinstance(given, str) and name.endswith("_ms"):
-        try:
-            return parse_instant(given)
-        except ValueError as error:
-            raise _Mistyped(f"{name} is epoch milliseconds or an RFC 3339 time") from error
-    if type(given) is not hint:
-        raise _Mistyped(f"{name} is {hint.__name__}, not {json.dumps(given)}")
-    return given
-
-
-def _sequence(name: str, hint: Any, given: Any) -> Any:
-    if not isinstance(given, list):
-        raise _Mistyped(f"{name} is a list")
-    args = get_args(hint)
-    if get_origin(hint) is frozenset:
-        return frozenset(_value(name, args[0], item) for item in given)
-    if len(args) == 2 and args[1] is Ellipsis:
-        return tuple(_value(name, args[0], item) for item in given)
-    if len(args) != len(given):
-        raise _Mistyped(f"{name} holds lists of {len(args)}")
-    return tuple(_value(name, arg, item) for arg, item in zip(args, given, strict=True))
-
-
-def _bytes(name: str, given: Any) -> bytes:
-    """A text, or `{"base64": ...}` for what is none."""
-    if isinstance(given, str):
-        return given.encode()
-    if isinstance(given, dict) and set(given) == {"base64"} and isinstance(given["base64"], str):
-        try:
-            return base64.b64decode(given["base64"], validate=True)
-        except ValueError as error:
-            raise _Mistyped(f"{name} is not base64") from error
-    raise _Mistyped(f"{name} is a text or an object with base64")

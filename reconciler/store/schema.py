@@ -24,7 +24,7 @@ from reconciler.store.engine import make_engine
 from reconciler.store.tables import VERSION_TABLE, metadata
 from reconciler.store.unit import Database
 
-REVISIONS: Final = ("0001", "0002", "0003")
+REVISIONS: Final = ("0001", "0002", "0003", "0004")
 HEAD: Final = REVISIONS[-1]
 _UPGRADE_LOCK: Final = 7_236_837  # any number that no other program takes for pg_advisory_xact_lock
 

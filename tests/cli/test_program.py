@@ -42,7 +42,8 @@ def test_a_failed_program_stops_no_other_finding(run: Run, world: FakeWorld) -> 
     ip = world.leftover_ip()
     ran = run("drift", "--program")
     assert ip.id[:8] in ran.out
-    assert f"not read: desired program {STACK}: RC0541" in ran.out
+    assert f"not read: desired program {STACK}: " in ran.out
+    assert "[RC0541]" in ran.out
 
 
 def test_what_the_program_adds_ends_with_2(run: Run, world: FakeWorld) -> None:

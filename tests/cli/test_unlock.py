@@ -175,3 +175,34 @@ def test_another_stacks_lock_stays(run: Run, world: FakeWorld) -> None:
     world.engine_port.add(StackState("demo/other", "s", 0, locks=(Lock(created_by="x@y", source="o.json"),)))
     run("unlock", STACK, "-y")
     assert [held.source for held in world.engine_port.states["demo/other"].locks] == ["o.json"]
+
+
+class Killed(BaseException):
+    """What a SIGKILL leaves is what stands; nothing behind it runs."""
+
+
+@pytest.mark.parametrize("calls", range(3))
+@pytest.mark.parametrize("done", [False, True], ids=["before the call", "after it"])
+def test_an_unlock_that_is_killed_at_any_point_ends_as_an_undisturbed_one(
+    run: Run, world: FakeWorld, monkeypatch: pytest.MonkeyPatch, calls: int, done: bool
+) -> None:
+    for source in ("a.json", "b.json", "c.json"):
+        lock(world, source)
+    release, seen = world.engine_port.release_lock, list[str]()
+
+    def dying(stack: str, held: Lock) -> None:
+        seen.append(held.source)
+        if len(seen) == calls + 1:
+            if done:
+                release(stack, held)
+            raise Killed
+        release(stack, held)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.engine_port, "release_lock", dying)
+        with pytest.raises(Killed):
+            run("unlock", STACK, "-y")
+    assert len(locks(world)) == 3 - calls - done
+    resources = world.engine_port.states[STACK].resources
+    ran = run("unlock", STACK, "-y")
+    assert (ran.status, locks(world), world.engine_port.states[STACK].resources) == (0, [], resources)

@@ -109,11 +109,11 @@ def edit_checkpoint(rig: Rig, edit: Callable[[dict[str, Any]], None]) -> None:
 @dataclass(frozen=True)
 class Bad:
     """`prepare` makes it wrong on disk or in the cloud, `env` for the command. (status, code) of `drift` and of
-    `apply -y`; a code of None: the report says it without one."""
+    `apply -y`."""
 
     name: str
-    drift: tuple[int, str | None]
-    apply: tuple[int, str | None]
+    drift: tuple[int, str]
+    apply: tuple[int, str]
     prepare: Callable[[Rig], object] = lambda rig: None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -163,12 +163,12 @@ def config(text: str) -> Callable[[Rig], object]:
 DOWN = {"RECONCILER_DATABASE_URL": "postgresql://u:swordfish@127.0.0.1:9/x"}
 BAD = (
     Bad("a wrong key", (3, "RC0309"), (3, "RC0309"), env={"SCW_SECRET_KEY": "00000000-0000-4000-8000-000000000000"}),
-    Bad("an API that cannot be reached", (7, None), (7, None), env={"SCW_API_URL": "http://127.0.0.1:9"}),
-    Bad("no state backend", (7, "RC0509"), (7, None), env={"PULUMI_BACKEND_URL": "file:///nowhere/at/all"}),
-    Bad("a locked stack", (7, None), (7, None), locked),
-    Bad("a checkpoint of a newer engine", (7, "RC0505"), (7, None), newer_checkpoint),
-    Bad("a checkpoint with a URN twice", (7, "RC0506"), (7, None), duplicate_urns),
-    Bad("a checkpoint without its provider", (7, "RC0506"), (7, None), dangling_provider),
+    Bad("an API that cannot be reached", (7, "RC0401"), (7, "RC0401"), env={"SCW_API_URL": "http://127.0.0.1:9"}),
+    Bad("no state backend", (7, "RC0509"), (7, "RC0509"), env={"PULUMI_BACKEND_URL": "file:///nowhere/at/all"}),
+    Bad("a locked stack", (7, "RC0712"), (7, "RC0712"), locked),
+    Bad("a checkpoint of a newer engine", (7, "RC0505"), (7, "RC0505"), newer_checkpoint),
+    Bad("a checkpoint with a URN twice", (7, "RC0506"), (7, "RC0506"), duplicate_urns),
+    Bad("a checkpoint without its provider", (7, "RC0506"), (7, "RC0506"), dangling_provider),
     Bad("an unknown table", (64, "RC0113"), (64, "RC0113"), config(f"{CONFIG}\n[limit]\nx = 1\n")),
     Bad("an unknown key", (64, "RC0113"), (64, "RC0113"), config(CONFIG.replace("zones", "zone"))),
     Bad("an unknown zone", (64, "RC0116"), (64, "RC0116"), config(CONFIG.replace(ZONE, "mars-1"))),
@@ -183,12 +183,13 @@ BAD = (
 )
 
 
-def explained(said: Said, expected: tuple[int, str | None]) -> None:
+def explained(said: Said, expected: tuple[int, str]) -> None:
     status, code = expected
     assert said.status == status, said
-    assert code is None or code in said.codes, said
+    assert code in said.codes, said
     for line, after in zip(said.stderr.splitlines(), [*said.stderr.splitlines()[1:], ""], strict=True):
         assert not line.startswith("error[") or (after.startswith("hint: ") and len(after) > 10), said.stderr
+    assert "hint: " in said.stdout + said.stderr, said
     assert "swordfish" not in said.stdout + said.stderr
 
 
@@ -235,6 +236,8 @@ def test_a_kind_without_the_right_is_unknown_and_nothing_of_it_is_deleted(rig: R
         assert {ip.id for ip in world.ips} == addresses
     unread = [one for one in drift.document["incomplete"] if one["kind"] == "ip"]
     assert [one["reason"] for one in unread] == ["HTTP 403 permissions_denied insufficient permissions"]
+    assert [(one["code"], len(one["hint"]) > 20) for one in unread] == [("RC0710", True)]
+    assert "RC0710" in applied.codes
 
 
 # -- plan files

@@ -189,6 +189,26 @@ def test_a_deploy_that_was_killed_with_its_plugin_is_adopted_once_the_machine_is
     site.require_quiet()
 
 
+def test_two_machines_for_one_slot_are_a_persons_to_choose_from(site: Site, store: SqlStore) -> None:
+    """The next deploy after a killed one makes a second machine, and is killed as well."""
+    for _ in range(2):
+        cli = kill_deploy(site, 1)
+        end_plugin(site, cli)
+        assert reconciler(site, "unlock", STACK, "-y", "--wait", "0s").returncode == 0
+    held = set(site.provider_ids().values())
+    candidates = {server.id for server in servers(site)} - held
+    assert len(candidates) == 2
+    assert {one.verdict for one in interrupted(site, store)} == {Verdict.WAIT}
+    site.clock.advance(DEADLINE_SECONDS)
+    found = interrupted(site, store)
+    assert {one.verdict for one in found} == {Verdict.ASK}
+    assert candidates <= {subject.id for one in found for subject in one.subjects}
+    before = site.cloud_text(), site.state().pending
+    assert apply(site, store).outcomes == ()
+    assert (site.cloud_text(), site.state().pending) == before
+    assert reconciler(site, "preflight", STACK).returncode == 6
+
+
 def test_creates_that_never_arrived_are_cleared_without_a_call_to_the_cloud(site: Site, store: SqlStore) -> None:
     kill_deploy(site, 1, 2, action="hold", plugin=True)
     assert len(servers(site)) == 1

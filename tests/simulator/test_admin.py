@@ -85,7 +85,7 @@ def test_faults_are_set_by_http_and_say_how_often_they_fired() -> None:
         ("POST", "clock", {"advance_seconds": -1}, "RC7042"),
         ("PUT", "world", b"{", "RC7001"),
         ("PUT", "world", b"\xff", "RC7043"),
-        ("PUT", "faults", b"{", "RC7040"),
+        ("PUT", "faults", b"{", "RC7044"),
     ],
 )
 def test_a_wrong_request_is_a_400_with_code_and_hint(method: str, path: str, body: Any, code: str) -> None:

@@ -57,7 +57,7 @@ def command(
         _refuse_options(context)
         return EXIT_OK
     from reconciler.cli.composition import open_runtime
-    from reconciler.cli.sweeping import open_memories, sweep_scopes
+    from reconciler.cli.sweeping import open_memories, sweep_scopes, warn_of_gaps
     from reconciler.model.plan import Mode
     from reconciler.model.world import Sweep
     from reconciler.plan import build_plan
@@ -73,6 +73,7 @@ def command(
     statuses = [result.exit_status for result in results]
     for sweep in results:
         if isinstance(sweep, Sweep):
+            warn_of_gaps(sweep, out)
             plan = build_plan(sweep.world, sweep.findings, mode=Mode(mode), ids=runtime.ids)
             statuses.append(_register(plan, memories, out=out))
             statuses.append(EXIT_REFUSED if plan.blocked else EXIT_OK)
