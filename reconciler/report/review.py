@@ -23,13 +23,16 @@ _LIMIT: Final = 2000
 
 # What each finding means, as a review tool shows it beside the remark.
 MEANINGS: Final = {
-    FindingKind.MISSING: "The state holds it; the provider does not.",
+    FindingKind.MISSING: "A state or a row holds it; the provider does not.",
     FindingKind.VACANT: "A declared slot has no machine.",
     FindingKind.CHANGED: "A property differs between state and cloud.",
     FindingKind.UNDECLARED: "In the state, and no longer in the program.",
     FindingKind.ORPHAN: "A server of ours that no ledger holds.",
     FindingKind.DETACHED: "An IP or a volume of ours that nothing uses.",
     FindingKind.UNTAGGED_CHILD: "A part of a machine without owner tags.",
+    FindingKind.UNRECORDED: "A machine of an elastic fleet that runs without a row.",
+    FindingKind.UNRESOLVED_CREATE: "A row whose create was never answered.",
+    FindingKind.STALE_ROW: "A row past its deadline.",
     FindingKind.DUPLICATE: "Several machines for one slot.",
     FindingKind.INTERRUPTED: "A pending operation in a state.",
     FindingKind.POLICY: "A rule of the policy is violated.",
