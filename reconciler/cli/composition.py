@@ -222,7 +222,8 @@ class Runtime:
     def policies(self) -> Policies:
         """The configured policy with its baseline, read once. Raises ConfigError for a file that is wrong."""
         if self._policies is None:
-            self._policies = _policies(self.settings)
+            chosen = self.settings.policy
+            self._policies = load_policies(chosen.file, chosen.baseline)
         return self._policies
 
     def schema(self) -> str | None:
@@ -251,8 +252,8 @@ class Runtime:
                 close()
 
 
-def _policies(settings: Settings) -> Policies:
-    file, baseline = settings.policy.file, settings.policy.baseline
+def load_policies(file: Path | None, baseline: Path | None) -> Policies:
+    """Raises ConfigError for a file that is wrong."""
     if file is None and baseline is None:
         return Policies()
     from reconciler.policy.baseline import load_baseline

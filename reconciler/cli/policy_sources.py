@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reconciler.cli.composition import Runtime
+from reconciler.cli.composition import Runtime, load_policies
 from reconciler.cli.output import Out
 from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, ReconcilerError, UsageError, worst_exit
 from reconciler.model.desired import OUTPUT_NAME
@@ -48,14 +48,9 @@ class Checked:
 
 
 def configured(runtime: Runtime, *, file: Path | None, baseline: Path | None) -> Policies:
-    """The policy of the configuration, or of the flags. Raises ConfigError for a file that is wrong."""
-    from reconciler.policy.baseline import load_baseline
-    from reconciler.policy.decode import load_policy
-
-    policies = runtime.policies() if file is None or baseline is None else Policies()
-    if file is not None:
-        policies = replace(policies, configured=load_policy(file))
-    return replace(policies, baseline=load_baseline(baseline)) if baseline is not None else policies
+    """The policy of the configuration, but for what the flags name. Raises ConfigError for a file that is wrong."""
+    settings = runtime.settings.policy
+    return load_policies(file or settings.file, baseline or settings.baseline)
 
 
 def declared_by(stacks: Iterable[str], runtime: Runtime) -> list[Policy]:

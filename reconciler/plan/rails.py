@@ -17,6 +17,7 @@ from reconciler.model.plan import Action, RailCheck
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
 from reconciler.plan.rows import ends_live_row
+from reconciler.policy.tags import is_own
 
 PERCENT_FROM: Final = 20
 
@@ -61,10 +62,18 @@ def _health(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
 
 def _policy(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
     """A mistake in a policy is a mistake about everything: a slip in one tag would be written to the whole estate."""
-    tagged = sum(action.finding_kind is FindingKind.POLICY for action in actions)
+    tagged = sum(_by_policy(action) for action in actions)
     if tagged:
         limit = world.scope.limits.reconcile.count
         yield _check("count-policy", limit=limit, value=tagged, text="resources tagged because of a policy")
+
+
+def _by_policy(action: Action) -> bool:
+    """Owner tags are our own affair; whatever else is written beside them, a policy wants."""
+    if action.finding_kind is FindingKind.POLICY:
+        return True
+    added = set(action.tags_after) - set(action.tags_before)
+    return action.finding_kind is FindingKind.UNTAGGED_CHILD and not all(map(is_own, added))
 
 
 def _memory(world: World) -> Iterator[RailCheck]:

@@ -87,6 +87,15 @@ def test_owner_tags_and_a_tag_of_the_policy_are_one_write(tmp_path: Path) -> Non
     assert rig.sweep()[1] == ()
 
 
+def test_tags_that_go_with_owner_tags_count_in_the_limit_of_the_policy(tmp_path: Path) -> None:
+    rig = Rig(folder=tmp_path, url=f"sqlite:///{tmp_path / 'memory.db'}", replicas=2, policies=policy(ROLE))
+    limits = replace(rig.scope.limits, reconcile=replace(rig.scope.limits.reconcile, count=1))
+    rig.scope = replace(rig.scope, limits=limits)
+    assert [(rail.name, rail.value) for rail in rig.plan(mode=Mode.REPAIR).blocked] == [("count-policy", 2)]
+    rig.policies = Policies()
+    assert rig.plan(mode=Mode.REPAIR).blocked == ()
+
+
 def test_a_nic_is_tagged_through_its_own_api(rig: Rig) -> None:
     nic = add_nic(rig)
     assert {one.subjects[0].kind for one in of_policy(rig)} == {"volume", "nic"}

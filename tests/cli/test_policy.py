@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from reconciler.config.settings import PolicySettings
 from reconciler.kernel.errors import AuthenticationError
 from reconciler.model.resources import Kind, Server, Volume, VolumeSlot
 from reconciler.model.state import StateResource
@@ -394,3 +395,39 @@ def test_drift_has_the_same_formats(run: Run, tmp_path: Path, world: FakeWorld) 
     assert (ran.status, result["ruleId"], result["level"]) == (2, "drift/detached", "error")
     assert ran.out.startswith("::error file=Pulumi.yaml,line=1,title=drift/detached::act")
     assert ET.fromstring((tmp_path / "d.xml").read_text()).get("failures") == "1"
+
+
+# -- the configured policy
+
+
+def test_drift_holds_the_estate_against_the_configured_policy(
+    run: Run, tmp_path: Path, policy: str, world: FakeWorld, machine: Server
+) -> None:
+    world.policy = PolicySettings(file=Path(policy))
+    ran = run("drift", "-j")
+    found = sorted((one["subjects"][0]["kind"], one["verdict"]) for one in ran.document["findings"])
+    assert (ran.status, found) == (5, [("server", "ask"), ("volume", "act")])
+    assert run("drift", "--exit-zero").status == 0
+
+
+def test_a_configured_policy_that_is_wrong_is_named_and_no_sweep_passes_without_it(
+    run: Run, tmp_path: Path, world: FakeWorld, machine: Server
+) -> None:
+    (tmp_path / "p.yaml").write_text("version: 1\nruls: []\n")
+    world.policy = PolicySettings(file=tmp_path / "p.yaml")
+    for argv in (["drift"], ["plan"], ["apply", "-y"]):
+        ran = run(*argv)
+        assert (ran.status, "p.yaml:2: ruls: unknown key" in ran.err) == (64, True), argv
+
+
+def test_a_flag_counts_before_the_configuration(run: Run, tmp_path: Path, policy: str, world: FakeWorld) -> None:
+    world.policy = PolicySettings(file=tmp_path / "none.yaml")
+    assert run("policy", "list", "--policy", policy).status == 0
+
+
+def test_the_configured_baseline_counts_in_a_sweep(
+    run: Run, tmp_path: Path, policy: str, world: FakeWorld, machine: Server
+) -> None:
+    _, file = baseline(run, tmp_path, policy)
+    world.policy = PolicySettings(file=Path(policy), baseline=file)
+    assert run("drift").status == 0

@@ -81,6 +81,8 @@ def bare(tmp_path_factory: pytest.TempPathFactory, environment: Path) -> Iterato
         story.pulumi("again", "preview", "--expect-no-changes", *remediate)
         story.pulumi("small", "preview", *configure(story, SMALL))
         story.pulumi("wrong", "preview", *configure(story, {**ROLE, "tagz": []}))
+        story.pulumi("json", "preview", "--json", "--show-sames")
+        story.pulumi("plan", "preview", "--save-plan", "plan.json")
         (story.folder / "export.json").write_text(json.dumps({"version": 3, "deployment": story.export()}))
         yield story
 
@@ -146,6 +148,26 @@ def test_an_inline_root_volume_is_judged_by_its_size(bare: Story) -> None:
 def test_a_policy_that_cannot_be_read_fails_the_preview(bare: Story) -> None:
     assert bare.steps["wrong"].status != 0
     assert "rules[0].tagz: unknown key" in bare.steps["wrong"].text
+
+
+@pytest.mark.parametrize("source", ["preview", "plan"])
+def test_what_pulumi_prints_and_saves_of_a_preview_can_be_checked(
+    bare: Story, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """Without the pack `up` would take off the tag that the pack had added: a preview says all, a plan what changes."""
+    file = "plan.json"
+    if source == "preview":
+        file = "preview.json"
+        text = bare.steps["json"].text
+        (bare.folder / file).write_text(text[text.index("{") : text.rindex("}") + 1])
+    (bare.folder / "policy.json").write_text(json.dumps({"version": 1, "rules": [ROLE, SMALL]}))
+    monkeypatch.chdir(bare.folder)
+    capsys.readouterr()
+    assert main(["policy", "check", "--policy", "policy.json", "--preview", file, "-j"]) == 5
+    found = json.loads(capsys.readouterr().out)["violations"]
+    judged = {(one["rule"], one["resource"]["urn"].rsplit("::", 1)[-1]) for one in found}
+    roles = {("role", "bare"), ("role", "late")}
+    assert judged == (roles | {("small", "bare"), ("small", "late")} if source == "preview" else roles)
 
 
 def test_the_shipped_stack_passes(shipped: Story) -> None:
