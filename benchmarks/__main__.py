@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import join
+from benchmarks import join, simulator
 
-BENCHMARKS: Final[dict[str, Callable[[], bool]]] = {"join": join.run}
+BENCHMARKS: Final[dict[str, Callable[[], bool]]] = {"join": join.run, "simulator": simulator.run}
 
 
 def main(names: Sequence[str]) -> int:

@@ -132,17 +132,18 @@ class ModelEngine(PulumiEngine):
 
     def planned_creates(self, stack: str) -> tuple[PlannedCreate, ...]:
         known = {one["urn"] for one in self._states.read(stack)["resources"]}
+        declared = {urn_of(item): item for item in reversed(self._declared_items(stack))}
         return tuple(
             PlannedCreate(
-                urn=urn_of(item),
+                urn=urn,
                 type=type_of(item),
-                name=item.name,
+                name=item.logical or item.name,
                 parent=None,
                 inputs=inputs_of(item, self._host.items),
                 dependencies=(),
             )
-            for item in self._declared_items(stack)
-            if urn_of(item) not in known
+            for urn, item in sorted(declared.items())
+            if urn not in known
         )
 
     def _declared_items(self, stack: str) -> Sequence[Item]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from reconciler.cases.model import Bound, Expected, Said
+from reconciler.cases.model import Bound, Expected, RowLeft, Said
 from reconciler.cases.problems import NOWHERE, Mark
 from reconciler.simulator.faults import path_pattern
 from reconciler.simulator.traffic import Entry
@@ -71,7 +71,7 @@ def subject(one: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if one.get("kind") in ("stack", "program") and urn and not urn.startswith("urn:"):
         return str(urn)
     if urn and urn.startswith("urn:"):
-        return str(urn.rpartition("::")[2])
+        return labels.get(urn) or str(urn.rpartition("::")[2])
     if identity:
         return f"{one.get('kind')} {str(identity)[:8]}"
     return " ".join(filter(None, (one.get("kind"), one.get("zone"))))
@@ -145,6 +145,19 @@ def _wait(entry: Mapping[str, Any], now_ms: int) -> int | None:
     return None if until is None else round(datetime.fromisoformat(until).timestamp() - now_ms / 1000)
 
 
+def rows(expected: Sequence[RowLeft], found: Mapping[str, tuple[str, str | None]]) -> Iterator[tuple[str, str, str]]:
+    """All rows that are left. What is not said of a row is not looked at."""
+    by_worker = {one.worker: one for one in expected}
+
+    def told(worker: str, state: str | None, machine: str | None) -> str:
+        said = by_worker.get(worker, RowLeft(worker=worker, state="", machine=""))
+        shown = [state if said.state is not None else None, machine if said.machine is not None else None]
+        return " ".join(["row of", worker, *filter(None, shown)])
+
+    wanted = (told(one.worker, one.state, one.machine) for one in expected)
+    yield from same_set("rows", wanted, (told(worker, *row) for worker, row in found.items()))
+
+
 def same_set(what: str, expected: Iterable[str], actual: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """One difference a name, in both directions."""
     wanted, there = set(expected), set(actual)
@@ -186,8 +199,9 @@ def count(counter: str, entries: Sequence[Entry]) -> int:
         case "lists":
             return sum(entry.method == "GET" and _is_list(entry) for entry in entries)
         case "posts" | "deletes" | "patches":
-            wanted = {"posts": "POST", "deletes": "DELETE", "patches": "PATCH"}[counter]
-            return sum(entry.method == wanted for entry in entries)
+            # In lower case: the word for a deletion is nobody's but the door's (cloud/destroy.py).
+            wanted = {"posts": "post", "deletes": "delete", "patches": "patch"}[counter]
+            return sum(entry.method.lower() == wanted for entry in entries)
         case _:
             raise ValueError(counter)
 

@@ -38,6 +38,7 @@ class Item:
     of: str | None = None
     network: str | None = None
     part: str | None = None
+    logical: str = ""  # its name in the program, and so in its URN; empty: its name
     protect: bool = False
     deleting: bool = False  # the state holds it as a copy that waits for its deletion
     ahead: int = 0  # seconds by which the provider's clock was ahead when it was made
@@ -101,6 +102,29 @@ class RightsDecl:
     read_only: bool = False
     ipam_needs_project: bool = False
     revoked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDecl:
+    """A row of the records. `age` and `sent` are seconds before the start; `ended` is why there is only a tombstone."""
+
+    worker: str
+    fleet: str
+    state: str
+    machine: str | None = None
+    age: int = 0
+    sent: int | None = None
+    ended: str | None = None
+    mark: Mark = NOWHERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLeft:
+    """A row that must be left; None: not looked at."""
+
+    worker: str
+    state: str | None = None
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +221,7 @@ class End:
     state: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pending: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     calls: tuple[Bound, ...] = ()
+    rows: tuple[RowLeft, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +242,7 @@ class Case:
     stacks: tuple[StackDecl, ...]
     items: tuple[Item, ...]
     recorded: Path | None
+    rows: tuple[RowDecl, ...] | None  # None: no rows are kept (adapter `none`)
     processes: tuple[ProcessDecl, ...]
     faults: tuple[Any, ...]
     lies: tuple[Any, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
@@ -49,8 +49,8 @@ class Names:
         self.kinds[name], self.marks[name] = kind, mark
 
     def matching(self, found: Marked) -> tuple[str, ...]:
-        """The names that a pattern with `*` matches, or the one name; checked (RC0804)."""
-        if "*" not in str(found.value):
+        """The names that a pattern with `*` or `?` matches, or the one name; checked (RC0804)."""
+        if not is_pattern(str(found.value)):
             return (self.require(found),)
         names = tuple(name for name in self.kinds if fnmatchcase(name, str(found.value)))
         if not names:
@@ -73,6 +73,10 @@ class Names:
         """Expected tags of a named thing; `owned` is of its own fleet and slot."""
         self.require(Marked(name, mark))
         return tags_from(tags, owner=self.owners.get(name, NOBODY), mark=mark, problems=self.problems)
+
+
+def is_pattern(name: str) -> bool:
+    return "*" in name or "?" in name
 
 
 def tags_from(tags: Sequence[str], *, owner: Owner, mark: Mark, problems: Problems) -> tuple[str, ...]:
@@ -99,8 +103,29 @@ def read_items(
         if item.in_cloud or item.stack is not None:
             names.made.add(item.name)
     reader.check(items)
+    items = list(_as_declared(items))
     order = {"network": 0, "placement_group": 0, "security_group": 0, "server": 1}
     return tuple(sorted(items, key=lambda item: order.get(item.kind, 2)))
+
+
+def _as_declared(items: Sequence[Item]) -> Iterator[Item]:
+    """With the logical names that `WorkerFleet` gives: FLEET-SLOT and what begins with it. Of several machines in one
+    slot the program means one, that of the state where there is one; the others keep their names."""
+    meant: dict[tuple[str, int], Item] = {}
+    for item in items:
+        if item.kind == "server" and item.fleet is not None and item.slot is not None:
+            first = meant.setdefault((item.fleet, item.slot), item)
+            if first.stack is None and item.stack is not None:
+                meant[item.fleet, item.slot] = item
+    machines = {item.name: f"{item.fleet}-{item.slot}" for item in meant.values()}
+    for item in items:
+        if item.name in machines:
+            yield replace(item, logical=machines[item.name])
+        elif item.on in machines and item.part in ("ip", "volume"):
+            suffix = "ip" if item.part == "ip" else item.name
+            yield replace(item, logical=f"{machines[item.on]}-{suffix}")
+        else:
+            yield item
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from reconciler.cases.language import OPERATIONS
+from reconciler.cases.language_world import OPERATIONS
 from reconciler.cases.model import LockDecl, PendingDecl, ProcessDecl, RightsDecl, StackChange
 from reconciler.cases.problems import Problems, meant
 from reconciler.cases.read_items import Names

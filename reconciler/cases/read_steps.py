@@ -6,13 +6,12 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final
 
 from reconciler.cases import units
 from reconciler.cases.model import Bound, Expected, Meanwhile, Operation, Said, Step
 from reconciler.cases.problems import Mark, Problems, meant
-from reconciler.cases.read_items import NOBODY, Names, tags_from
+from reconciler.cases.read_items import NOBODY, Names, is_pattern, tags_from
 from reconciler.cases.read_stacks import rights, stack_change
 from reconciler.cases.shapes import Fields, Marked
 from reconciler.kernel.errors import ConfigError
@@ -49,6 +48,7 @@ class StepReader:
     names: Names
     stacks: tuple[str, ...]
     fleets: Collection[str]
+    workers: Collection[str]
     problems: Problems
 
     def all(self, found: Sequence[Fields], *, commands: Collection[str]) -> tuple[Step, ...]:
@@ -206,7 +206,9 @@ class StepReader:
             kind, _, pattern = key.partition(" ")
             mark = found.at(key)
             labels = (
-                [key] if "*" not in pattern else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
+                [key]
+                if not is_pattern(pattern)
+                else [f"{kind} {one}" for one in self.names.matching(Marked(pattern, mark))]
             )
             read += [one for label in labels if (one := self._finding(label, found.get(key), mark)) is not None]
         return tuple(read)
@@ -239,12 +241,12 @@ class StepReader:
         )
 
     def _subject(self, subject: str, mark: Mark) -> None:
-        """A name of this case, FLEET/SLOT, a stack, or `KIND PLACE` of a list that was not read."""
+        """A name of this case, a worker, FLEET/SLOT, a stack, a fleet, or `KIND PLACE` of a list that was not read."""
         fleet, slash, slot = subject.partition("/")
-        fits = subject in self.names.kinds or subject in self.stacks or " " in subject
+        fits = subject in {*self.names.kinds, *self.stacks, *self.workers, *self.fleets} or " " in subject
         if fits or (slash and fleet in self.fleets and slot.isdigit()):
             return
-        known = [*self.names.kinds, *self.stacks, *(f"{one}/0" for one in self.fleets)]
+        known = [*self.names.kinds, *self.stacks, *self.workers, *(f"{one}/0" for one in self.fleets)]
         self.problems.add("RC0804", mark, f"nothing here is named `{subject}`", hint=meant(subject, known))
 
 
@@ -311,7 +313,11 @@ def faults_of(given: Any, problems: Problems) -> tuple[Any, ...]:
     rules = []
     for index, rule in enumerate(given.value):
         try:
-            rules.append(rule_from_json(rule))
+            read = rule_from_json(rule)
+            if read.action in ("hold", "hold_answer"):
+                hint = "Take `delay` with `delay_ms`; for what happens in between there is `during`."
+                problems.add("RC0811", given.nearest([index]), f"`{read.action}`: nobody would let it go", hint=hint)
+            rules.append(read)
         except ConfigError as error:
             problems.add("RC0811", given.nearest([index]), error.message, hint=error.hint)
     return tuple(rules)
@@ -321,11 +327,8 @@ def lies_of(given: Any, names: Names, problems: Problems) -> tuple[Any, ...]:
     """Lies that the simulator tells; names of the case in them stand for ids."""
     if not isinstance(given, Marked):
         return ()
-    try:
-        lie_from_json = import_module("reconciler.simulator.lies").lie_from_json
-    except ModuleNotFoundError:
-        problems.add("RC0816", given.mark, "the simulator of this version tells no lies", hint="Use `faults`.")
-        return ()
+    from reconciler.simulator.lies import lie_from_json
+
     lies = []
     for index, lie in enumerate(given.value):
         try:

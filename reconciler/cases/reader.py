@@ -15,6 +15,7 @@ from reconciler.cases.model import Case, End, FleetDecl, Item, RightsDecl, Stack
 from reconciler.cases.names import DEFAULT_STACK, REVISION
 from reconciler.cases.problems import NOWHERE, Mark, Problems, meant
 from reconciler.cases.read_items import Names, read_items
+from reconciler.cases.read_rows import read_rows, rows_left
 from reconciler.cases.read_settings import read_settings
 from reconciler.cases.read_stacks import processes, rights, stack_change
 from reconciler.cases.read_steps import StepReader, bounds, faults_of, lies_of, names_of
@@ -29,7 +30,7 @@ _MEMORY: Final = 2 * 86_400
 def load(path: Path, *, commands: Collection[str] = ()) -> Case:
     """The case of a file. `commands`: the first words that `run` may have; none: unchecked.
 
-    Raises ConfigError RC0800 (not readable) and InvalidCase with every mistake (RC0800 to RC0816).
+    Raises ConfigError RC0800 (not readable) and InvalidCase with every mistake (RC0800 to RC0812).
     """
     return parse(read_text(path), path=path, commands=commands)
 
@@ -49,13 +50,15 @@ def parse(text: str, *, path: Path, commands: Collection[str] = ()) -> Case:
 
 
 def _case(found: Fields, *, path: Path, problems: Problems, commands: Collection[str]) -> Case:
-    _refuse_records(found, problems)
     stacks: Fields = found.get("stacks") or Fields({}, {}, NOWHERE)
     stack_names = tuple(stacks.values) or (DEFAULT_STACK,)
     _check_stack_names(stacks, problems)
     names = Names(problems)
     items = read_items(found.get("resources", ()), stacks=stack_names, names=names, problems=problems)
-    steps = StepReader(names=names, stacks=stack_names, fleets=_fleet_names(items, stacks), problems=problems)
+    rows = read_rows(found.get("records"), items, names=names, problems=problems)
+    workers = frozenset({item.worker for item in items if item.worker} | {row.worker for row in rows or ()})
+    fleets = _fleet_names(items, stacks)
+    steps = StepReader(names=names, stacks=stack_names, fleets=fleets, workers=workers, problems=problems)
     read = steps.all(found.get("steps"), commands=commands)
     return Case(
         name=path.stem,
@@ -67,13 +70,14 @@ def _case(found: Fields, *, path: Path, problems: Problems, commands: Collection
         seed=found.get("seed", 1),
         start_ms=found.get("start", _START_MS),
         memory=found.get("memory", _MEMORY),
-        settings=read_settings(found.get("settings"), stacks=stack_names, names=names, problems=problems),
+        settings=_settings(found, stack_names, names=names, problems=problems),
         key=rights(found.get("key"), problems) or RightsDecl(),
         options=_options(found, problems),
         instant=found.get("timings") == "instant",
         stacks=tuple(_stack(name, stacks, items, names=names) for name in stack_names),
         items=items,
         recorded=_recorded(found, path, problems),
+        rows=rows,
         processes=processes(found.get("processes", ())),
         faults=faults_of(found.get("faults"), problems),
         lies=lies_of(found.get("lies"), names, problems),
@@ -82,17 +86,10 @@ def _case(found: Fields, *, path: Path, problems: Problems, commands: Collection
     )
 
 
-def _refuse_records(found: Fields, problems: Problems) -> None:
-    """The one place that says whether rows of the records can be in a case."""
-    expect: Fields | None = found.get("expect")
-    for fields, key in ((found, "records"), (expect, "rows")):
-        if fields is not None and key in fields:
-            problems.add(
-                "RC0809",
-                fields.at(key),
-                f"`{key}`: this version has no ledger of records",
-                hint="Leave it out; a case has three ledgers until then: what a stack declares, its state, the cloud.",
-            )
+def _settings(found: Fields, stacks: tuple[str, ...], *, names: Names, problems: Problems) -> Mapping[str, Any]:
+    """A case with `records` keeps rows in the product's own tables."""
+    settings = read_settings(found.get("settings"), stacks=stacks, names=names, problems=problems)
+    return {**settings, "records": {"adapter": "native"}} if "records" in found else settings
 
 
 def _recorded(found: Fields, path: Path, problems: Problems) -> Path | None:
@@ -207,6 +204,7 @@ def _end(
             for name, value in pending.values.items()
         },
         calls=bounds(found.get("calls"), problems),
+        rows=rows_left(found.get("rows"), names=names),
     )
 
 

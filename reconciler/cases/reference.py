@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from reconciler.cases import language
-from reconciler.cases.shapes import Record
+from reconciler.cases import language, language_world
+from reconciler.cases.compound import Record
 
 # Section of the reference -> the record that it lists.
 SECTIONS: Final[dict[str, Record]] = {
     "A case": language.CASE,
-    "A server": language.SERVER,
-    "Parts of a server": language.ROOT,
-    "An address of a server": language.ADDRESS,
-    "A further volume of a server": language.EXTRA,
-    "A private interface of a server": language.NIC,
-    "An IP": language.IP,
-    "A volume": language.VOLUME,
-    "Networks, groups and snapshots": language.SNAPSHOT,
-    "A stack": language.STACK,
-    "A fleet": language.FLEET,
-    "A lock": language.LOCK,
-    "A pending operation": language.PENDING,
-    "The key's rights": language.RIGHTS,
-    "A row": language.ROW,
-    "A row that is left": language.ROW_LEFT,
-    "A process": language.PROCESS,
+    "A server": language_world.SERVER,
+    "Parts of a server": language_world.ROOT,
+    "An address of a server": language_world.ADDRESS,
+    "A further volume of a server": language_world.EXTRA,
+    "A private interface of a server": language_world.NIC,
+    "An IP": language_world.IP,
+    "A volume": language_world.VOLUME,
+    "Networks, groups and snapshots": language_world.SNAPSHOT,
+    "A stack": language_world.STACK,
+    "A fleet": language_world.FLEET,
+    "A lock": language_world.LOCK,
+    "A pending operation": language_world.PENDING,
+    "The key's rights": language_world.RIGHTS,
+    "A row": language_world.ROW,
+    "A row that is left": language_world.ROW_LEFT,
+    "A process": language_world.PROCESS,
     "A step": language.STEP,
     "Something that happens meanwhile": language.DURING,
     "A finding in full": language.EXPECTED,

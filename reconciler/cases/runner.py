@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,8 @@ class _Run:
                 self._play()
         except ReconcilerError as error:
             self._fail(f"{error.code}: {error.message}", "", error.hint)
+        except Exception as error:  # a bug of ours in one case must not end the others
+            self._fail(f"unexpected {type(error).__name__}", "", "".join(traceback.format_exception(error))[-_TAIL:])
         return tuple(self._failures)
 
     def _play(self) -> None:
@@ -154,7 +157,7 @@ class _Run:
     def _judge(
         self, step: Step, ran: Ran, document: Any, *, entries: Sequence[Entry], gone: set[str], now_ms: int
     ) -> Iterator[tuple[str, str, str]]:
-        labels = self._stage.labels
+        labels = {**self._stage.declared, **self._stage.labels}
         wanted = KILLED_EXIT if step.kill is not None else step.exit
         if wanted is not None and ran.exit != wanted:
             yield "exit", str(wanted), f"{ran.exit}\n{(ran.stderr or ran.stdout)[-_TAIL:].strip()}"
@@ -227,6 +230,8 @@ class _Run:
             differences += judge.same_set(f"state of {name}", expected, self._state_of(name))
         for name, expected in end.pending.items():
             differences += judge.same_set(f"pending in {name}", expected, self._pending_of(name))
+        if end.rows is not None:
+            differences += judge.rows(end.rows, stage.table.rows(stage.labels))
         differences += judge.counted(end.calls, stage.simulator.traffic.entries())
         if stage.simulator.crashes:
             differences.append(("the simulator has a bug", "", stage.simulator.crashes[0]))
@@ -243,15 +248,17 @@ class _Run:
 
     def _state_of(self, stack: str) -> list[str]:
         entries = self._stage.states.read(stack)["resources"]
-        return [
-            one["urn"].rpartition("::")[2]
-            for one in entries
-            if one.get("custom") and not one["type"].startswith("pulumi:")
-        ]
+        return [self._named(one) for one in entries if one.get("custom") and not one["type"].startswith("pulumi:")]
 
     def _pending_of(self, stack: str) -> list[str]:
         found = self._stage.states.read(stack).get("pending_operations", [])
-        return [f"{one['type']} {one['resource']['urn'].rpartition('::')[2]}" for one in found]
+        return [f"{one['type']} {self._named(one['resource'])}" for one in found]
+
+    def _named(self, one: Mapping[str, Any]) -> str:
+        """An entry of a state by its name in the case."""
+        urn = one["urn"]
+        by_id = self._stage.labels.get(str(one.get("id", "")).rpartition("/")[2])
+        return by_id or self._stage.declared.get(urn) or str(urn.rpartition("::")[2])
 
 
 def _killer(step: Step) -> Any:
@@ -304,5 +311,9 @@ def _actions(document: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str
 
 def _action(kind: str, about: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     refs, urns = about["refs"], about["urns"]
-    first = judge.subject(refs[0], labels) if refs else ""
-    return f"{kind} {first or (urns[0].rpartition('::')[2] if urns else '')}"
+    if refs:
+        return f"{kind} {judge.subject(refs[0], labels)}"
+    worker = about.get("worker")  # whose row it is
+    if worker:
+        return f"{kind} {labels.get(worker, worker)}"
+    return f"{kind} {judge.subject({'urn': urns[0]}, labels) if urns else ''}"

@@ -50,7 +50,10 @@ def compose(text: str, problems: Problems) -> yaml.Node | None:
         mark = getattr(error, "problem_mark", None)
         said = str(getattr(error, "problem", None) or "no YAML")
         problems.add(
-            "RC0800", _mark(mark), f"not YAML: {said}", hint="Quote text with `: ` or a leading `*`, `&`, `!`."
+            "RC0800",
+            _mark(mark),
+            f"not YAML: {said}",
+            hint="Quote text that holds `: ` or begins with `*`, `&`, `!`, and `?` inside braces.",
         )
         return None
     if node is None:

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.cases import cloudworld, provider
 from reconciler.cases.doors import Doors, Invoke, Ran
 from reconciler.cases.engine import Host, ModelEngine
-from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, StackChange
+from reconciler.cases.entries import Entries
+from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, RowDecl, StackChange
 from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
 from reconciler.cases.read_settings import toml
 from reconciler.cases.read_steps import STATE_OPERATIONS
 from reconciler.cases.setting import Setting
 from reconciler.cases.statefile import Document, States, entry, fresh, inputs_of, pulumi_id, type_of, urn_of
-from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, InternalError
+from reconciler.cases.table import Table
+from reconciler.kernel.errors import EXIT_AUTH, EXIT_ERROR, EXIT_USAGE, ConfigError, InternalError
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
 from reconciler.ports.engine import Engine
@@ -55,14 +57,18 @@ class Stage:
         first = min([when for when, _ in self._events], default=case.start_ms)
         self.clock = setting.clock(min(first, case.start_ms - case.memory * 1000), folder=folder)
         timings = Timings.instant() if case.instant or setting.instant else Timings()
-        self.simulator = Simulator(World(), clock=self.clock, randomness=SeededRandomness(case.seed), timings=timings)
+        self.simulator = Simulator(World(), clock=self.clock, seed=case.seed, timings=timings)
         self._served = serve(self.simulator) if setting.http else None
         self._url = _URL if self._served is None else self._served.url
         self.labels: dict[str, str] = {id_of(item.name): item.name for item in case.items}
+        # By URN, for what has no id yet. A twin of the same slot has no URN of its own.
+        self.declared = {urn_of(item): item.name for item in reversed(case.items) if item.home is not None}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
-        self._entries: dict[str, Document] = {}  # what a state holds of an item, or would hold
-        self._arrivals: dict[str, list[Document]] = {}  # by stack: entries that are not written yet
+        self._entries = Entries(self.states, clock=self.clock)
+        self.labels |= {id_of(worker): worker for worker in _workers(case)}
+        url = self._environ()["RECONCILER_DATABASE_URL"]
+        self.table = Table(url, clock=self.clock, seed=case.seed, start_ms=case.start_ms)
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
         self._commands = 0
         try:
@@ -177,7 +183,7 @@ class Stage:
             self.advance_to(when)
             for _, event in group:
                 event(self)
-            self._arrive()
+            self._entries.settle()
             if self.case.memory and remembered <= when < self.case.start_ms:
                 self._sweep()
 
@@ -203,9 +209,7 @@ class Stage:
             reading = provider.read(type_of(item), pulumi_id(item), self._get)
             inputs = inputs_of(item, self.case.items)
             outputs = {**(reading.outputs or {}), **({"image": inputs["image"]} if "image" in inputs else {})}
-            self._entries[item.name] = made = entry(item, inputs, outputs)
-            if item.stack is not None:
-                self._arrivals.setdefault(item.stack, []).append(made)
+            self._entries.came(item, entry(item, inputs, outputs))
 
     def never_there(self, item: Item) -> None:
         if not item.in_cloud and item.stack is not None:
@@ -220,19 +224,20 @@ class Stage:
         answer = self.simulator.handle(Request(method="GET", path=path, headers={"X-Auth-Token": _ADMIN}))
         return answer.status, decoded(answer.body)
 
+    def recorded(self, row: RowDecl) -> None:
+        """A row comes into being."""
+        for stack in self.case.stacks:
+            for fleet in stack.fleets:
+                if fleet.name == row.fleet:
+                    self.table.write(row, fleet, stack=stack.name)
+                    return
+        self.table.write(row, None, stack=self.case.stacks[0].name)
+
     # -- stacks
 
     def _change(self, stack: str, change: Callable[[Document], None]) -> None:
-        self._arrive()
+        self._entries.settle()
         self.states.change(stack, change, now_ms=self.clock.now_ms())
-
-    def _arrive(self) -> None:
-        """Write what has entered the states: once for all that came at one time, or many entries take minutes."""
-        arrivals, self._arrivals = self._arrivals, {}
-        for stack, made in arrivals.items():
-            document = self.states.read(stack)
-            document["resources"] += made
-            self.states.write(stack, document, now_ms=self.clock.now_ms())
 
     def lock(self, stack: str, lock: LockDecl) -> None:
         self.host.locks[stack] = lock
@@ -240,14 +245,12 @@ class Stage:
 
     def pending(self, stack: str, pending: Sequence[PendingDecl]) -> None:
         """These operations are pending as well."""
-        self._arrive()
+        self._entries.settle()
         made = []
         for one in pending:
             item = self.case.item(one.name)
             assert item is not None  # checked when the case was read
-            held = next(
-                (old for old in self.states.read(stack)["resources"] if old["urn"].endswith(f"::{one.name}")), None
-            )
+            held = next((old for old in self.states.read(stack)["resources"] if old["urn"] == urn_of(item)), None)
             asked = entry(item, inputs_of(item, self.case.items), None)
             made.append({"type": one.operation, "resource": asked if held is None else held})
 
@@ -319,9 +322,7 @@ class Stage:
         self.simulator.faults.set(rules)
 
     def lies(self, lies: Sequence[Any]) -> None:
-        told = getattr(self.simulator, "lies", None)
-        if told is not None:
-            told.set(list(lies))
+        self.simulator.lies.set(list(lies))
 
     def stranger(self, operation: Operation) -> None:
         """What somebody does behind everybody's back; what it makes gets the operation's label."""
@@ -344,28 +345,34 @@ class Stage:
     def _on_state(self, op: str, name: str) -> None:
         """Somebody works on a state, with the CLI or without it."""
         if op == "break_stack":
-            self._blind(name, "broken")
-            return
+            return self._blind(name, "broken")
         item = self.case.item(name)
         assert item is not None  # checked when the case was read
-        assert item.home is not None
-        urn, taken = urn_of(item), [self._entries[name]] if op == "take" else []
-
-        def change(document: Document) -> None:
-            document["resources"] = [one for one in document["resources"] if one["urn"] != urn] + taken
-
-        self._change(item.home, change)
+        return self._entries.take(item) if op == "take" else self._entries.forget(item)
 
     def _id(self, name: Any) -> Any:
         return next((record_id for record_id, label in self.labels.items() if label == name), name)
 
     def _mutate(self, change: Mapping[str, Any]) -> Mapping[str, Any]:
         with self.simulator.editing() as world:
-            made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            try:
+                made: Mapping[str, Any] = mutate(world, self.simulator.mint, dict(change), now_ms=self.clock.now_ms())
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ConfigError(
+                    f"`{change['op']}` has a value of the wrong type: {error}",
+                    code="RC0825",
+                    hint="docs/simulator.md, section Strangers, lists the operations.",
+                ) from error
             return made
 
     def id_of(self, name: str) -> str:
         return str(self._id(name))
+
+
+def _workers(case: Case) -> set[str]:
+    """Every worker that a machine or a row is of. A machine of the same name keeps the name."""
+    named = {item.worker for item in case.items if item.worker is not None} | {row.worker for row in case.rows or ()}
+    return named - {item.name for item in case.items}
 
 
 _Event = Callable[[Stage], None]
@@ -380,6 +387,8 @@ def _past(case: Case) -> Iterator[tuple[int, _Event]]:
     for act in ("born", "entered", "never_there"):
         for item in case.items:
             yield when(item.age), lambda stage, act=act, item=item: getattr(stage, act)(item)  # type: ignore[misc]
+    for row in case.rows or ():
+        yield when(row.age), lambda stage, row=row: stage.recorded(row)  # type: ignore[misc]
     for item in case.items:
         if item.gone is not None:
             yield when(item.gone), lambda stage, item=item: stage.gone(item)  # type: ignore[misc]

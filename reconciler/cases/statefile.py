@@ -49,7 +49,7 @@ def urn_of(item: Item) -> str:
     assert item.home is not None
     project, _, stack = item.home.partition("/")
     parent = f"{_FLEET_TYPE}$" if item.fleet is not None else ""
-    return f"urn:pulumi:{stack}::{project}::{parent}{type_of(item)}::{item.name}"
+    return f"urn:pulumi:{stack}::{project}::{parent}{type_of(item)}::{item.logical or item.name}"
 
 
 def type_of(item: Item) -> str:

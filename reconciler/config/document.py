@@ -36,6 +36,7 @@ _CHOICES: Final = {
     FindingKind.DUPLICATE: ("destroy",),
     FindingKind.UNTAGGED_CHILD: ("tag",),
     FindingKind.INTERRUPTED: ("adopt",),
+    FindingKind.STALE_ROW: ("destroy",),
 }
 
 

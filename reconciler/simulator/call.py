@@ -123,12 +123,16 @@ class Call:
         """The index of one tag in place of a whole project's, where tags are asked for.
 
         Looking for the leftovers of one worker by its tag must not walk through ten thousand others. Returns the keys,
-        and the projects that what is found must be in (None: any). Several tags of which any will do stay a walk.
+        and the projects that what is found must be in besides (None: the keys say it). The tag that the index answers
+        is taken out of `tags`: what is left in there is to be tested. Several tags of which any will do stay a walk.
         """
         if not keys or not tags or (any_of and len(tags) > 1):
             return keys, None
-        projects = frozenset(key[2] for key in keys) if keys[0][0] == "of" else None
-        return (("tag", place, min(tags)),), projects
+        tag = min(tags)
+        tags.discard(tag)
+        if keys[0][0] == "of":
+            return tuple(("tag", place, tag, key[2]) for key in keys), None
+        return (("tag", place, tag),), None
 
     def project_of_body(self, *names: str) -> str:
         """Where a new object goes. A project that the key cannot see answers 403, as recorded for unknown ones."""

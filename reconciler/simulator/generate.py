@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from reconciler.kernel.randomness import Randomness, SeededRandomness
 from reconciler.simulator import effects
 from reconciler.simulator.catalog import LABELS, image_id, local_images
+from reconciler.simulator.collector import no_collection
 from reconciler.simulator.defaults import PROJECT_ID, ZONE
 from reconciler.simulator.mint import Mint
 from reconciler.simulator.records import BlockVolume, FlexibleIp, IpamIp, IpamResource, Nic, Reference, Server, Slot
@@ -214,19 +215,20 @@ def populate(
     mint = Mint(randomness or SeededRandomness(servers), taken=world.__contains__)
     networks = {zone: add_network(world, mint, zone=zone, project=project) for zone in zones} if with_children else {}
     made = []
-    for number in range(servers):
-        zone = zones[number % len(zones)]
-        made.append(
-            add_worker(
-                world,
-                mint,
-                name=f"{name}-{number:05d}",
-                zone=zone,
-                project=project,
-                tags=tags,
-                with_ip=with_children,
-                network=networks.get(zone),
-                created_ms=created_ms + number * spacing_ms,
+    with no_collection():
+        for number in range(servers):
+            zone = zones[number % len(zones)]
+            made.append(
+                add_worker(
+                    world,
+                    mint,
+                    name=f"{name}-{number:05d}",
+                    zone=zone,
+                    project=project,
+                    tags=tags,
+                    with_ip=with_children,
+                    network=networks.get(zone),
+                    created_ms=created_ms + number * spacing_ms,
+                )
             )
-        )
     return made

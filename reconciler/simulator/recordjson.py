@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from itertools import repeat
+from operator import call
+from types import MemberDescriptorType, NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from reconciler.kernel.clock import parse_instant
 
@@ -28,14 +31,24 @@ class Mistyped(Exception):  # becomes RC7004
     """A value of the wrong type, or none where one is needed."""
 
 
+Shape = tuple[tuple[str, ...], tuple[type, ...]]
+_MANY: Final = 1000
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """`plain`: fields whose JSON form is taken as it is when it has this very type. `reads`: all fields."""
+    """`plain`: fields whose JSON form is taken as it is when it has this very type. `reads`: all fields.
+
+    `shapes` remembers what was found out about objects with the same keys and types: the names of the fields that
+    still have to be read, one by one. A file has a few shapes and many lines.
+    """
 
     names: tuple[str, ...]
     required: frozenset[str]
     plain: Mapping[str, type]
     reads: Mapping[str, Read]
+    build: Callable[[dict[str, Any]], Any]
+    shapes: dict[Shape, tuple[str, ...]] = field(default_factory=dict)
 
 
 def encode(value: Any) -> Any:
@@ -66,24 +79,27 @@ def decode(kind: type, value: Any) -> Any:
     if not isinstance(value, dict):
         raise Mistyped(f"{kind.__name__} is an object")
     plan = _plan(kind)
-    plain, reads = plan.plain, plan.reads
-    try:
-        read = {name: given if plain.get(name) is type(given) else reads[name](given) for name, given in value.items()}
-        if plan.required <= read.keys():
-            return kind(**read)
-    except (KeyError, Mistyped):
-        _refuse_keys(plan, value)
-        raise
-    _refuse_keys(plan, value)
-    return None  # what is missing was refused in the line before
+    shape = (tuple(value), tuple(map(type, value.values())))
+    left = plan.shapes.get(shape)
+    if left is None:
+        left = _learn(plan, shape)
+    read = value.copy()
+    for name in left:
+        read[name] = plan.reads[name](value[name])
+    return plan.build(read)
 
 
-def _refuse_keys(plan: _Plan, value: Mapping[str, Any]) -> None:
-    if strange := sorted(value.keys() - plan.reads.keys()):
-        raise Unknown(f"unknown key {strange[0]!r}; known are {', '.join(plan.names)}") from None
-    missing = [name for name in plan.names if name in plan.required and name not in value]
-    if missing:
-        raise Mistyped(f"{missing[0]} is missing") from None
+def _learn(plan: _Plan, shape: Shape) -> tuple[str, ...]:
+    """The fields that have to be read. Raises Unknown or Mistyped for keys that no object of this class has."""
+    names, types = shape
+    if strange := sorted(set(names) - plan.reads.keys()):
+        raise Unknown(f"unknown key {strange[0]!r}; known are {', '.join(plan.names)}")
+    if missing := [name for name in plan.names if name in plan.required and name not in names]:
+        raise Mistyped(f"{missing[0]} is missing")
+    left = tuple(name for name, given in zip(names, types, strict=True) if plan.plain.get(name) is not given)
+    if len(plan.shapes) < _MANY:
+        plan.shapes[shape] = left
+    return left
 
 
 @cache
@@ -94,7 +110,31 @@ def _plan(kind: type) -> _Plan:
         required=frozenset(item.name for item in items if item.default is MISSING and item.default_factory is MISSING),
         plain={item.name: plain for item in items if (plain := _plain(hints[item.name])) is not None},
         reads={item.name: _reader(item.name, hints[item.name]) for item in items},
+        build=_builder(kind),
     )
+
+
+def _builder(kind: type) -> Callable[[dict[str, Any]], Any]:
+    """What makes an object out of its fields, checked ones, those with defaults perhaps missing.
+
+    For a class with slots whose `__init__` does nothing but set them: by the slots themselves, in one pass that never
+    enters the interpreter. The generated `__init__` of a frozen class sets one field at a time by
+    `object.__setattr__`, and that alone was a third of the time of loading a large world.
+    """
+    items = fields(kind)
+    names, defaults = [item.name for item in items], [item.default for item in items]
+    slots = [kind.__dict__.get(name) for name in names]
+    special = hasattr(kind, "__post_init__") or any(item.default_factory is not MISSING for item in items)
+    if special or not all(isinstance(slot, MemberDescriptorType) for slot in slots):
+        return lambda read: kind(**read)
+    setters = [slot.__set__ for slot in slots if slot is not None]
+
+    def build(read: dict[str, Any]) -> Any:
+        made: Any = object.__new__(kind)
+        deque(map(call, setters, repeat(made), map(read.get, names, defaults)), maxlen=0)
+        return made
+
+    return build
 
 
 def _plain(hint: Any) -> type | None:

@@ -21,7 +21,8 @@ IndexKey = tuple[str, ...]
 def common_keys(place: str, project: str, tags: tuple[str, ...]) -> list[IndexKey]:
     keys: list[IndexKey] = [("in", place), ("of", place, project)]
     if tags:
-        keys += [("tag", place, tag) for tag in dict.fromkeys(tags)]
+        for tag in dict.fromkeys(tags):
+            keys += [("tag", place, tag), ("tag", place, tag, project)]
     return keys
 
 

@@ -7,6 +7,7 @@ to it behind everybody's back in `strangers`. It is not thread-safe: a `Simulato
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -106,17 +107,7 @@ class World:
         self.images: Table[Image] = Table()
         self.snapshots: Table[Snapshot] = Table()
         self.block_snapshots: Table[BlockSnapshot] = Table()
-        self._pending: list[Transition] = []
-        self._sequence = 0
-        self._addresses = 0
-        self._attachments = 0
-        # The moment at which whatever happens now happens: a transition's due time, else the time of the request.
-        self.moment_ms = 0
-        self._watchers: list[list[Change]] = []
-
-    def tables(self) -> dict[str, Table[Any]]:
-        """Kind (the word of world files, rights and quotas) -> its table."""
-        return {
+        self._by_kind: Mapping[str, Table[Any]] = {
             "vpc": self.vpcs,
             "private_network": self.networks,
             "security_group": self.security_groups,
@@ -131,6 +122,17 @@ class World:
             "private_nic": self.nics,
             "ipam_ip": self.ipam,
         }
+        self._pending: list[Transition] = []
+        self._sequence = 0
+        self._addresses = 0
+        self._attachments = 0
+        # The moment at which whatever happens now happens: a transition's due time, else the time of the request.
+        self.moment_ms = 0
+        self._watchers: list[list[Change]] = []
+
+    def tables(self) -> Mapping[str, Table[Any]]:
+        """Kind (the word of world files, rights and quotas) -> its table."""
+        return self._by_kind
 
     def add(self, *records: AnyRecord) -> None:
         """Put each record into the table of its kind."""
@@ -139,7 +141,16 @@ class World:
             tables[KIND_OF[type(record)]].put(record)
 
     def __contains__(self, record_id: object) -> bool:
-        return any(record_id in table for table in self.tables().values())
+        return any(record_id in table for table in self._by_kind.values())
+
+    def seen_as(self, tables: Mapping[str, Table[Any]]) -> World:
+        """A world like this one, with other tables in the place of some; the rest is shared."""
+        seen = copy.copy(self)
+        names = {id(value): name for name, value in vars(self).items() if isinstance(value, Table)}
+        for kind, table in tables.items():
+            setattr(seen, names[id(self._by_kind[kind])], table)
+        seen._by_kind = {**self._by_kind, **tables}
+        return seen
 
     def find(self, record_id: str) -> AnyRecord | None:
         for table in self.tables().values():

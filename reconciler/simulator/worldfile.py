@@ -11,15 +11,14 @@ Everything wrong is refused with the file and the line: what is no JSON (RC7001)
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from reconciler.kernel.errors import ConfigError
 from reconciler.simulator.catalog import local_images
+from reconciler.simulator.collector import no_collection
 from reconciler.simulator.keys import Key
 from reconciler.simulator.recordjson import Mistyped, Unknown, decode, encode
 from reconciler.simulator.records import BlockVolume
@@ -27,42 +26,35 @@ from reconciler.simulator.transitions import OPERATIONS
 from reconciler.simulator.world import KIND_OF, AnyRecord, World, WorldOptions
 
 _RECORDS: Final[Mapping[str, type]] = {kind: record for record, kind in KIND_OF.items()}
+_SPACE: Final = " \t\r\n"
+_JSON: Final = json.JSONDecoder()
 _EXTRA: Final = ("world", "options", "key", "transition")
 
 
 def load(path: Path) -> World:
-    """The world of a file. Raises ConfigError RC7001-RC7007."""
+    """The world of a file, read line by line. Raises ConfigError RC7001-RC7007."""
     try:
-        text = path.read_text(encoding="utf-8")
+        # Lines end at \n and nowhere else: names and tags may hold the other characters that `splitlines` breaks at.
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            return _read(lines, name=str(path), keys=None)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"cannot read the world file {path}: {error}", code="RC7007", hint="A world file is JSON Lines in UTF-8."
         ) from error
-    return parse(text, name=str(path))
 
 
 def parse(text: str, *, name: str = "world", keys: Iterable[Key] | None = None) -> World:
     """`keys` are those of a world that brings none (default: the one default key)."""
+    return _read(text.split("\n"), name=name, keys=keys)
+
+
+def _read(lines: Iterable[str], *, name: str, keys: Iterable[Key] | None) -> World:
     reader = _Reader(name)
-    with _no_collection():
-        # Not `splitlines`: names and tags may hold the other characters that it breaks at.
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip() and not line.lstrip().startswith("#"):
-                reader.line(number, line)
+    with no_collection():
+        for number, line in enumerate(lines, start=1):
+            if (stripped := line.strip(_SPACE)) and stripped[0] != "#":
+                reader.line(number, stripped)
         return reader.finish(keys)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the collector of cycles: millions of objects are made, none of them in a cycle, and each full pass over
-    those so far finds nothing."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def dump(world: World, *, with_keys: bool = True) -> str:
@@ -100,9 +92,11 @@ class _Reader:
 
     def line(self, number: int, line: str) -> None:
         try:
-            value = json.loads(line)
+            value, end = _JSON.raw_decode(line)
         except ValueError as error:
             raise self._wrong(number, "RC7001", f"not JSON: {error}") from error
+        if end != len(line):
+            raise self._wrong(number, "RC7001", f"not JSON: more after column {end}")
         if not isinstance(value, dict):
             raise self._wrong(number, "RC7001", "a line is one JSON object")
         kind = value.pop("kind", None)

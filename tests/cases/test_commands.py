@@ -51,7 +51,7 @@ def test_a_case_that_does_not_hold_shows_both_sides_and_how_to_run_it_again(
     assert lines[0].startswith("FAIL  fails  ")
     assert lines[1] == "      fails.yaml:8 (step 1): exit"
     assert lines[2:4] == ["        - 2", "        + 0"]
-    assert "      again: reconciler simulate run --keep /tmp/case fails.yaml" in lines
+    assert "      again: reconciler simulate run --keep kept fails.yaml" in lines
 
 
 def test_a_file_that_is_no_case_is_a_failure_with_its_mistakes_and_stops_no_other(

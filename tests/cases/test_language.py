@@ -87,8 +87,12 @@ def test_the_shortest_case_is_two_lines() -> None:
         (steps("{run: drift, advance: 1h}"), "RC0808", 5),
         (steps("do: {add_ip: {tags: [a]}}"), "RC0808", 5),
         (HEAD + "records: [{worker: a, fleet: ci}]\n", "RC0809", 3),
+        (HEAD + "records: [{worker: a, fleet: ci, state: failed, age: 1h, sent: 2h}]\n", "RC0809", 3),
+        (steps("run: drift") + "records: [{worker: a, fleet: ci, machine: w1, age: 40d}]\n", "RC0809", 6),
+        (steps("run: drift") + "records: [{worker: a, fleet: ci, machine: w1-ip}]\n", "RC0804", 6),
+        (HEAD + "records: [{worker: a, fleet: c, state: failed}, {worker: a, fleet: c, state: failed}]\n", "RC0806", 3),
         (HEAD + "records: [{worker: a, fleet: ci, stat: ready}]\n", "RC0801", 3),
-        (HEAD + "expect: {rows: [{worker: a, state: ready}]}\n", "RC0809", 3),
+        (HEAD + "expect: {rows: [{worker: a, machine: w9}]}\n", "RC0804", 3),
         (resources("server: {name: w1, worker: a}"), "RC0808", 4),
         (HEAD + "settings:\n  grace: 1m\n", "RC0810", 4),
         (HEAD + "settings:\n  limits: {reconcile: {count: many}}\n", "RC0810", 4),
@@ -170,3 +174,12 @@ def test_the_same_name_is_the_same_id_in_every_case() -> None:
     from reconciler.cases.names import id_of
 
     assert id_of("w1") == id_of("w1") != id_of("w2")
+
+
+def test_a_lie_is_told_about_things_by_their_names() -> None:
+    from reconciler.cases.names import id_of
+
+    text = resources("server: {name: w1}") + "lies: [{lie: missing_item, kinds: [server], ids: [w1]}]\n"
+    (lie,) = case_of(text).lies
+    assert lie.match.ids == (id_of("w1"),)
+    assert ("RC0811", 5) in wrong(text.replace("missing_item", "misplaced_item"))

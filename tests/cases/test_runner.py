@@ -110,6 +110,52 @@ def test_a_name_in_braces_stands_for_the_id_in_a_command_line() -> None:
     assert run(LEAK + "  - {run: explain leak, exit: 64}\n") == ()
 
 
+ROWS = """
+why: a text
+stacks: {ci/prod: {fleets: {burst: {max: 4}}}}
+resources:
+  - server: {name: m1, fleet: burst, worker: w1}
+  - server: {name: m2, fleet: burst, worker: w2}
+records:
+  - {worker: w1, fleet: burst, state: busy, machine: m1, sent: 1d}
+  - {worker: w2, fleet: burst, state: provisioning, sent: 1d}
+steps:
+  - {run: drift, exit: 2, findings: {unresolved-create w2: act attach}}
+"""
+
+
+def test_rows_are_there_as_the_case_says() -> None:
+    left = "  rows:\n    - {worker: w1, state: busy, machine: m1}\n    - {worker: w2, state: provisioning}\n"
+    assert run(ROWS + "expect:\n" + left) == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        ("none", ["rows: not expected"] * 2),
+        ("[{worker: w1}]", ["rows: not expected"]),
+        ("[{worker: w1}, {worker: w2}, {worker: w3}]", ["rows: missing"]),
+        ("[{worker: w1, state: ready}, {worker: w2}]", ["rows: not expected", "rows: missing"]),
+        ("[{worker: w1, machine: m2}, {worker: w2}]", ["rows: not expected", "rows: missing"]),
+    ],
+)
+def test_rows_that_are_not_as_the_case_says_are_a_failure(rows: str, what: list[str]) -> None:
+    assert sorted(whats(ROWS + f"expect: {{rows: {rows}}}\n")) == sorted(what)
+
+
+def test_a_row_that_ended_is_a_tombstone_and_no_row() -> None:
+    ended = ROWS.replace("state: provisioning, sent: 1d", "sent: 1d, ended: given up")
+    ended = ended.replace("exit: 2, findings: {unresolved-create w2: act attach}", "includes: {orphan m2: ask}")
+    assert run(ended + "expect: {rows: [{worker: w1}]}\n") == ()
+
+
+def test_without_records_a_worker_is_a_machine_like_any_other() -> None:
+    kept, _, rest = ROWS.partition("records:")
+    none = kept + "steps:" + rest.partition("steps:")[2]
+    findings = "exit: 2, findings: {orphan m1: ask, orphan m2: ask}"
+    assert run(none.replace("exit: 2, findings: {unresolved-create w2: act attach}", findings)) == ()
+
+
 HANGS = """
 why: a text
 stacks: {ci/prod: {hangs: yes}}

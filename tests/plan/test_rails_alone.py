@@ -21,6 +21,7 @@ from reconciler.model.scope import Limits, Ownership, Rail
 from reconciler.plan.approval import approvable
 from reconciler.simulator import FaultRule
 from tests.apply.rig import OWNER, STACK, Rig
+from tests.records.staff import intend
 
 TAGS: Final = [*OWNER, "reconciler:fleet=linux", "reconciler:slot=9"]
 LOOSE: Final = Limits(
@@ -148,6 +149,17 @@ def machines_that_are_gone(rig: Rig) -> list[str]:
     return [f"linux-{slot}" for slot in (0, 1)]
 
 
+def rows_whose_creates_made_nothing(rig: Rig) -> list[str]:
+    """Two of twenty; the creates of the others may still be carried out."""
+    workers = [f"0198f0a0-0000-7000-8000-0000000001{number:02d}" for number in range(20)]
+    for worker in workers[:2]:
+        intend(rig, worker)
+    rig.clock.advance(7200)
+    for worker in workers[2:]:
+        intend(rig, worker)
+    return workers[:2]
+
+
 @dataclass(frozen=True)
 class Case:
     """`limits`: the one that stands. `mode`: repair for what the state forgets, prune for what is destroyed."""
@@ -173,6 +185,8 @@ CASES: Final = {
     "count-state": Case(machines_that_are_gone, {"count": 1}, mode=Mode.REPAIR),
     "lost-state": Case(a_state_that_was_emptied, {"shrink_percent": 30.0}),
     "percent-state": Case(machines_that_are_gone, {"percent": 4.0}, replicas=20, mode=Mode.REPAIR),
+    "count-rows": Case(rows_whose_creates_made_nothing, {"count": 1}, mode=Mode.REPAIR, rig={"elastic": True}),
+    "percent-rows": Case(rows_whose_creates_made_nothing, {"percent": 4.0}, mode=Mode.REPAIR, rig={"elastic": True}),
 }
 
 
@@ -183,6 +197,7 @@ def made(tmp_path: Path, case: Case) -> Rig:
         url=f"sqlite:///{tmp_path / 'memory.db'}",
         replicas=case.replicas,
         ownership=Ownership.TAGS,
+        **case.rig,
     )
     rig.scope = replace(rig.scope, limits=LOOSE)
     rig.apply(mode=Mode.REPAIR)
@@ -190,11 +205,12 @@ def made(tmp_path: Path, case: Case) -> Rig:
 
 
 def lost(rig: Rig, things: list[str]) -> list[str]:
-    """Of these ids (or names of state entries), those that are no longer there."""
+    """Of these ids (or names of state entries, or workers with a row), those that are no longer there."""
     entries = {
         entry.name for entry in rig.engine.states[STACK].resources if entry.ref and entry.type.endswith("Server")
     }
-    return [one for one in things if not (one in entries or rig.exists(one))]
+    rows = {row.id for row in rig.records.read(rig.scope.uuid).workers}
+    return [one for one in things if not (one in entries or one in rows or rig.exists(one))]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -279,16 +295,8 @@ def test_every_rail_that_a_plan_can_have_is_here() -> None:
 
 @pytest.mark.parametrize("name", [*CASES, "memory"])
 def test_only_a_rail_about_the_size_of_the_plan_can_be_approved(name: str) -> None:
-    sizes = {
-        "count",
-        "count-volume",
-        "percent-ip",
-        "eur-month",
-        "unpriced",
-        "count-state",
-        "percent-state",
-        "lost-state",
-    }
+    sizes = {"count", "count-volume", "percent-ip", "eur-month", "unpriced", "count-state", "percent-state"}
+    sizes |= {"lost-state", "count-rows", "percent-rows"}
     assert approvable(name) == (name in sizes)
 
 

@@ -154,3 +154,25 @@ def test_a_world_file_is_one_json_object_a_line(world: World) -> None:
     """Names and tags may hold line separators that `splitlines` would break at."""
     for line in worldfile.dump(world).split("\n")[:-1]:
         assert isinstance(json.loads(line), dict)
+
+
+@given(world=worlds())
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_an_object_read_is_the_one_that_its_class_would_make(world: World) -> None:
+    """Reading sets slots directly; no field may be forgotten, no default be another."""
+    for table in worldfile.parse(worldfile.dump(world)).tables().values():
+        for record in table:
+            fields = {name: getattr(record, name) for name in record.__dataclass_fields__}
+            assert type(record)(**fields) == record
+
+
+def test_a_line_with_more_than_one_value_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        worldfile.parse(SERVER.strip() + " {}")
+    assert caught.value.code == "RC7001"
+
+
+def test_a_kind_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        worldfile.parse('{"kind": ["server"], "id": "x"}')
+    assert caught.value.code == "RC7002"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from reconciler.cases.language import OPERATIONS
+from reconciler.cases.language_world import OPERATIONS
 from reconciler.cases.recording.mask import Mask
 from reconciler.diff.declared import MOST_REPLICAS
 from reconciler.engine.masking import SIGNATURE

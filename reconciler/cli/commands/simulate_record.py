@@ -57,19 +57,17 @@ def record(options: Globals, names: tuple[str, ...], path: Path) -> int:
 
 
 def _sweep(runtime: Runtime, names: tuple[str, ...], out: Out) -> Sweep:
+    from reconciler.cli.composition import make_records
     from reconciler.cli.sweeping import look, open_memories
 
     scopes = runtime.scopes(names)
     if len(scopes) != 1:
         raise UsageError("a recording is of one scope", code="RC0819", hint="Choose one with --scope NAME.")
     scope = scopes[0]
-    memories = open_memories(runtime, out)
-    return look(
-        runtime,
-        scope,
-        cloud=runtime.cloud(scope),
-        engine=runtime.engine(),
-        memory=memories.of(scope),
-        records=runtime.records(memories.store, memories.reason),
-        out=out,
-    )
+    memory = open_memories(runtime, out).of(scope)
+    if runtime.settings.records_adapter != "none":
+        out.warn(
+            "rows of workers are not recorded; the case keeps none, and a worker in it is a machine like any other"
+        )
+    cloud, engine, none = runtime.cloud(scope), runtime.engine(), make_records("none", None, None)
+    return look(runtime, scope, cloud=cloud, engine=engine, memory=memory, records=none, out=out)

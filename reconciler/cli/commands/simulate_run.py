@@ -79,7 +79,7 @@ def _say(verdict: Verdict, suite: Options, *, out: Out | None) -> None:
         return
     flags = {"http": " --http", "engine": " --engine"}.get(suite.setting.mode.value, "")
     seed = "" if suite.seed is None else f" --seed {suite.seed}"
-    rerun = f"reconciler simulate run{flags}{seed} --keep /tmp/case {shlex.quote(verdict.path)}"
+    rerun = f"reconciler simulate run{flags}{seed} --keep kept {shlex.quote(verdict.path)}"
     out.text("".join(f"{line}\n" for line in lines(verdict, rerun=rerun)))
 
 

@@ -6,7 +6,6 @@ that this read shall not see, and objects that it shall see otherwise, or at all
 
 from __future__ import annotations
 
-import copy
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -32,14 +31,7 @@ class View:
 
     def world(self) -> World:
         """The true world where nothing was bent, else one like it with the bent tables in place."""
-        if not self._bent:
-            return self._world
-        seen = copy.copy(self._world)
-        names = {id(value): name for name, value in vars(self._world).items() if isinstance(value, Table)}
-        true = self._world.tables()
-        for kind, bent in self._bent.items():
-            setattr(seen, names[id(true[kind])], bent)
-        return seen
+        return self._world.seen_as(self._bent) if self._bent else self._world
 
 
 class BentTable(Table[Any]):
