@@ -25,6 +25,7 @@ class Tally:
     actions: int = 0
     destroyed: int = 0
     checks: int = 0
+    told: Counter[str] = field(default_factory=Counter)
     violated: int = 0
     restless: int = 0
 
@@ -34,11 +35,13 @@ class Tally:
         self.actions += report.actions
         self.destroyed += report.destroyed
         self.checks += report.checks
+        self.told[kind] += report.told
         self.violated += bool(report.violations)
         self.restless += bool(report.wrong)
 
     def lines(self) -> Iterator[str]:
-        yield from (f"  {kind:20} {number} worlds" for kind, number in sorted(self.worlds.items()))
+        for kind, number in sorted(self.worlds.items()):
+            yield f"  {kind:20} {number} worlds, told in {self.told[kind]} answers"
         yield (
             f"worlds: {self.worlds.total()} with {len(self.worlds)} kinds of lie, {self.sweeps} sweeps, "
             f"{self.actions} actions, {self.destroyed} destroyed, {self.checks} checks of invariants; "

@@ -29,12 +29,13 @@ BETWEEN_SECONDS: Final = 16 * 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """How a lie is told: `begin` and `end` on the simulator, and from which round on. `comes_back`: it brings back what
+    """How a lie is told: `begin` and `end` on the simulator, and from which round on; `end` says how many answers it
+    was told in. `comes_back`: it brings back what
     was gone; `lasts`: its effects may outlive it, so that the world need not come to rest."""
 
     name: str
     begin: Callable[[Simulator], None]
-    end: Callable[[Simulator], None]
+    end: Callable[[Simulator], int]
     from_round: int = 0
     comes_back: bool = False
     lasts: bool = False
@@ -54,6 +55,7 @@ class Report:
     actions: int = 0
     destroyed: int = 0
     checks: int = 0
+    told: int = 0
     rested: bool = False
 
     @property
@@ -84,7 +86,7 @@ class _Run:
     def through(self, rounds: int) -> Report:
         try:
             for number in range(rounds):
-                self._lie(number)
+                self._tell(number)
                 self._round(number)
                 if self.report.violations or self._at_rest(number):
                     break
@@ -96,11 +98,11 @@ class _Run:
         self.report.checks, self.report.destroyed = self.watch.checks, len(self.watch.destroyed)
         return self.report
 
-    def _lie(self, number: int) -> None:
+    def _tell(self, number: int) -> None:
         if self.lie is not None and number == self.lie.from_round:
             self.lie.begin(self.site.simulator)
         if self.lie is not None and number == LYING_ROUNDS:
-            self.lie.end(self.site.simulator)
+            self.report.told += self.lie.end(self.site.simulator)
 
     def _round(self, number: int) -> None:
         if "drift" in self.commands:
