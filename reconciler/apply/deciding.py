@@ -111,9 +111,9 @@ def row_changed(action: Action, row: WorkerRow | None) -> str | None:
 def _recorded(action: Action, taken: tuple[Resource, ...], rows: Rows, memory: Memory) -> str | None:
     """What a live row holds is destroyed by nobody else's deletion (rule 3)."""
     for one in taken:
-        holder = rows.holder(one, memory)
-        if holder is not None and holder.id != action.worker:
-            return f"the row of worker {holder.id} holds {one.ref}"
+        for holder in rows.holders(one, memory):
+            if holder.id != action.worker:
+                return f"the row of worker {holder.id} holds {one.ref}"
     return None
 
 

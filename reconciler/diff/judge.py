@@ -44,7 +44,7 @@ def judge_server(server: Server, claim: Claim, *, spared: Iterable[Resource], co
         # Before what speaks against destroying it: to be adopted is no harm.
         lambda: _fits_a_slot(server, claim, context),
         lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
-        lambda: _takes_along(spared, context),
+        lambda: _takes_along(spared, server, context),
         *_common(server, claim, "orphan", context),
     )
 
@@ -59,7 +59,7 @@ def judge_recorded(server: Server, claim: Claim, *, spared: Iterable[Resource], 
         lambda: Judgement(Verdict.ASK, f"it is {holder} as well") if holder is not None else None,
         lambda: _moving(server, context),
         lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
-        lambda: _takes_along(spared, context),
+        lambda: _takes_along(spared, server, context),
         lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
         lambda: _adopted(server.ref, context),
         lambda: _asks(claim, "stale_row", context),
@@ -149,8 +149,11 @@ def _moving(resource: Resource, context: Context) -> Judgement | None:
     return Judgement(Verdict.ASK if stuck(resource) else Verdict.WAIT, f"it is {state}")
 
 
-def _takes_along(spared: Iterable[Resource], context: Context) -> Judgement | None:
+def _takes_along(spared: Iterable[Resource], server: Server, context: Context) -> Judgement | None:
     for child in spared:
+        row = context.rows.holder_beside(child, server.ref, context.memory)
+        if row is not None:
+            return Judgement(Verdict.ASK, f"it uses {child.ref}, which the row of worker {row.id} holds")
         holder = context.authority.holder(child.id)
         if holder is not None:
             return Judgement(Verdict.ASK, f"it uses {child.ref}, which is {holder}: adopt it, or detach that first")

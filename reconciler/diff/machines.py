@@ -25,6 +25,8 @@ def goes_along(child: Resource, server: Server, context: Context) -> bool:
     """Whether the child is destroyed with its server: nothing else holds it, by anybody's word."""
     if child.id in context.held or any(other.id != server.id for other in context.usage.listed_by(child.id)):
         return False
+    if context.rows.holder_beside(child, server.ref, context.memory) is not None:
+        return False
     return goes_with(child, server, scope=context.scope, memory=context.memory)
 
 

@@ -50,12 +50,21 @@ class Rows:
         return {row.id: row for view in (self.before, self.now) for row in view.workers if not row.live}
 
     def holder(self, resource: Resource, memory: Memory) -> WorkerRow | None:
-        """The live row that holds a machine, or what hangs on it or hung on it when it was last seen."""
+        """A live row that holds a machine, or what hangs on it or hung on it when it was last seen."""
+        return next(self.holders(resource, memory), None)
+
+    def holder_beside(self, resource: Resource, server: Ref, memory: Memory) -> WorkerRow | None:
+        """A live row that holds it, other than the row of the machine that it hangs on: two may lay claim to one."""
+        own = self.by_machine.get(server.id)
+        return next((row for row in self.holders(resource, memory) if own is None or row.id != own.id), None)
+
+    def holders(self, resource: Resource, memory: Memory) -> Iterator[WorkerRow]:
+        """Every live row that holds it: tags and memory may name several."""
         line = memory.lineage.get(resource.ref)
         for id_ in (resource.id, owner_server_id(resource), line.server_id if line is not None else None):
             if id_ is not None and id_ in self.by_machine:
-                return self.by_machine[id_]
-        return next((self.live[worker] for worker in workers_of(resource.tags) if worker in self.live), None)
+                yield self.by_machine[id_]
+        yield from (self.live[worker] for worker in workers_of(resource.tags) if worker in self.live)
 
     def moved(self, row: WorkerRow) -> bool:
         """Whether somebody wrote the row while the inventory was read."""

@@ -53,6 +53,18 @@ def test_a_row_without_a_machine_holds_by_the_workers_tag() -> None:
     assert [one.kind for one in found(given)] == [FindingKind.UNRESOLVED_CREATE]
 
 
+def test_what_a_row_holds_does_not_go_with_somebody_elses_orphan() -> None:
+    """Its tags name two workers, one of them with a row: it hangs on a machine that nobody wants any more."""
+    orphan = worker_machine(uid("another"), label="burst-7")
+    claimed = replace(orphan.ip, tags=(*orphan.ip.tags, f"reconciler:worker={WORKER}"))
+    cloud = (orphan.server, orphan.root, claimed)
+    rows = view(row(ONE), ended=tombstone(uid("another")))
+    given = with_records(*cloud, records=rows, memory=old_memory(*cloud), scope=TAGS)
+    (finding,) = [one for one in found(given) if one.kind is FindingKind.ORPHAN]
+    assert (finding.verdict, claimed.ref in finding.refs) == (Verdict.ASK, False)
+    assert WORKER in finding.reason
+
+
 def test_a_row_that_only_the_first_read_had_still_holds() -> None:
     """Rule 3: it may have ended after the inventory was read, and says nothing about what was listed."""
     given = with_records(*ONE.cloud, before=view(row(ONE)), records=view(), memory=old_memory(*ONE.cloud), scope=TAGS)
