@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup toolchain demo test lint cases fidelity equivalence adoption mutants bench docs
+.PHONY: help setup toolchain demo test lint cases fidelity equivalence adoption lies mutants bench docs
 
 PYTHON ?= python3
 VENV := .venv/bin
@@ -60,6 +60,11 @@ adoption: setup ## interrupted creates taken into the state, every shape (about 
 	@echo "adoption: every shape of a machine, adopted through the gate, and one near miss each (about 10 min)" >&2
 	@$(ENGINE) && $(VENV)/python -m tests.e2e.adoption
 	@echo "adoption: done" >&2
+
+lies: setup ## a thousand generated worlds with one lie each (about 7 min); ends with the counts
+	@echo "lies: a thousand worlds, each with one lie: nothing may be destroyed that should stay (about 7 min)" >&2
+	@$(VENV)/python -m tests.worlds --count 1000
+	@echo "lies: done" >&2
 
 mutants: setup ## broken copies of the product, each of which a test must catch
 	@echo "mutants: each broken copy must make a test fail" >&2

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.cases import cloudworld, provider
 from reconciler.cases.doors import Doors, Invoke, Ran
 from reconciler.cases.engine import Host, ModelEngine
+from reconciler.cases.entries import Entries
 from reconciler.cases.model import Case, Item, LockDecl, Operation, PendingDecl, RightsDecl, RowDecl, StackChange
 from reconciler.cases.names import id_of
 from reconciler.cases.pulumi import decoded
@@ -64,11 +65,10 @@ class Stage:
         self.declared = {urn_of(item): item.name for item in reversed(case.items) if item.home is not None}
         self.states = States(folder / "backend")
         self.host = Host(items=case.items, processes=case.processes, locks={}, start_ms=case.start_ms)
+        self._entries = Entries(self.states, clock=self.clock)
         self.labels |= {id_of(worker): worker for worker in _workers(case)}
         url = self._environ()["RECONCILER_DATABASE_URL"]
         self.table = Table(url, clock=self.clock, seed=case.seed, start_ms=case.start_ms)
-        self._entries: dict[str, Document] = {}  # what a state holds of an item, or would hold
-        self._arrivals: dict[str, list[Document]] = {}  # by stack: entries that are not written yet
         self._hidden: dict[str, str] = {}  # stack -> its checkpoint while it cannot be read
         self._commands = 0
         try:
@@ -183,7 +183,7 @@ class Stage:
             self.advance_to(when)
             for _, event in group:
                 event(self)
-            self._arrive()
+            self._entries.settle()
             if self.case.memory and remembered <= when < self.case.start_ms:
                 self._sweep()
 
@@ -209,9 +209,7 @@ class Stage:
             reading = provider.read(type_of(item), pulumi_id(item), self._get)
             inputs = inputs_of(item, self.case.items)
             outputs = {**(reading.outputs or {}), **({"image": inputs["image"]} if "image" in inputs else {})}
-            self._entries[item.name] = made = entry(item, inputs, outputs)
-            if item.stack is not None:
-                self._arrivals.setdefault(item.stack, []).append(made)
+            self._entries.came(item, entry(item, inputs, outputs))
 
     def never_there(self, item: Item) -> None:
         if not item.in_cloud and item.stack is not None:
@@ -238,16 +236,8 @@ class Stage:
     # -- stacks
 
     def _change(self, stack: str, change: Callable[[Document], None]) -> None:
-        self._arrive()
+        self._entries.settle()
         self.states.change(stack, change, now_ms=self.clock.now_ms())
-
-    def _arrive(self) -> None:
-        """Write what has entered the states: once for all that came at one time, or many entries take minutes."""
-        arrivals, self._arrivals = self._arrivals, {}
-        for stack, made in arrivals.items():
-            document = self.states.read(stack)
-            document["resources"] += made
-            self.states.write(stack, document, now_ms=self.clock.now_ms())
 
     def lock(self, stack: str, lock: LockDecl) -> None:
         self.host.locks[stack] = lock
@@ -255,7 +245,7 @@ class Stage:
 
     def pending(self, stack: str, pending: Sequence[PendingDecl]) -> None:
         """These operations are pending as well."""
-        self._arrive()
+        self._entries.settle()
         made = []
         for one in pending:
             item = self.case.item(one.name)
@@ -355,17 +345,10 @@ class Stage:
     def _on_state(self, op: str, name: str) -> None:
         """Somebody works on a state, with the CLI or without it."""
         if op == "break_stack":
-            self._blind(name, "broken")
-            return
+            return self._blind(name, "broken")
         item = self.case.item(name)
         assert item is not None  # checked when the case was read
-        assert item.home is not None
-        urn, taken = urn_of(item), [self._entries[name]] if op == "take" else []
-
-        def change(document: Document) -> None:
-            document["resources"] = [one for one in document["resources"] if one["urn"] != urn] + taken
-
-        self._change(item.home, change)
+        return self._entries.take(item) if op == "take" else self._entries.forget(item)
 
     def _id(self, name: Any) -> Any:
         return next((record_id for record_id, label in self.labels.items() if label == name), name)

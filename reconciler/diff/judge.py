@@ -75,7 +75,7 @@ def judge_unrecorded(server: Server, context: Context) -> Judgement:
         lambda: _not_read(server.ref, (Kind.SERVER,), context),
         lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
         lambda: _moving(server, context),
-        lambda: _adopted(server.ref, context),
+        lambda: _held(server.ref, context),  # the row of another scope may
         lambda: _from_elsewhere(server.ref, context),
         lambda: _grace(server, context),
         lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),

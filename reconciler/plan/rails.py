@@ -32,7 +32,8 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     if destroys or entries or ends:
         checks += _shrink(world)
     if destroys:
-        checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys), *_lost(world, destroys)]
+        checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys)]
+        checks += _lost(world, destroys)
     if entries:
         checks += _forgets(world, entries)
     if ends:

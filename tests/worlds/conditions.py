@@ -47,6 +47,9 @@ class Condition:
         return ", ".join(said) or "calm"
 
 
+CALM: Final = Condition()
+
+
 def under(condition: Condition, expected: Iterable[Expected], *, pending: Collection[str]) -> tuple[Expected, ...]:
     """The findings of the first sweep under a condition. `pending`: the stacks with interrupted operations."""
     found = [made for one in expected if (made := _one(one, condition, pending)) is not None]

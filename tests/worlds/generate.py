@@ -20,7 +20,7 @@ from reconciler.simulator import World as CloudWorld
 from reconciler.simulator.defaults import SECRET_KEY
 from reconciler.simulator.keys import Key
 from tests.worlds import scenes_interrupted, scenes_leftovers, scenes_states, scenes_strangers
-from tests.worlds.conditions import UNREAD_STACK, Condition, under
+from tests.worlds.conditions import CALM, UNREAD_STACK, Condition, under
 from tests.worlds.draft import BORN, MAIN, NOW, OTHER_PROJECT, SCOPE, SIDE, Draft, Remembered
 from tests.worlds.scenes import SCENES, Scene
 from tests.worlds.truth import Thing, Truth, Whose
@@ -121,12 +121,17 @@ def _condition(chance: random.Random, zones: tuple[str, ...], kinds: Collection[
         return Condition(locked=chance.choice((MAIN, SIDE)))
     if drawn < 0.36 and FindingKind.INCOMPLETE in kinds:
         return Condition(broken=(chance.choice((Kind.IP, Kind.INSTANCE_VOLUME)), chance.choice(zones)))
-    return Condition()
+    return CALM
 
 
 def generate(seed: int, *, size: int = 6, kinds: Collection[FindingKind] = ALL, hostile: bool = True) -> GeneratedWorld:
     """A world, the same for the same arguments."""
     return build(recipe(seed, size=size, kinds=kinds, hostile=hostile))
+
+
+def calm(of: Recipe, *scenes: str) -> Recipe:
+    """The same place with these scenes, and nothing else the matter."""
+    return replace(of, condition=CALM, scenes=tuple((f"x{number}", name) for number, name in enumerate(scenes)))
 
 
 def build(of: Recipe) -> GeneratedWorld:
