@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.cli.composition import Runtime, load_policies
 from reconciler.cli.output import Out
-from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, ReconcilerError, UsageError, worst_exit
+from reconciler.kernel.errors import EXIT_INCOMPLETE, EXIT_OK, IncompleteError, ReconcilerError, UsageError, worst_exit
 from reconciler.model.desired import OUTPUT_NAME
 from reconciler.model.policy import Policies, Policy
 from reconciler.model.scope import Scope
@@ -82,7 +82,7 @@ def check(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> 
             f"{' and '.join(chosen)} exclude each other", code="RC0842", hint="Check one ledger after the other."
         )
     if wanted.rows:
-        raise _no_rows(runtime)
+        return _rows(wanted, runtime, policies, out=out)
     if wanted.states:
         return _states(wanted, runtime, policies, out=out)
     if wanted.plan is not None or wanted.preview is not None:
@@ -90,15 +90,30 @@ def check(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> 
     return _cloud(wanted, runtime, policies, out=out)
 
 
-def _no_rows(runtime: Runtime) -> UsageError:
-    adapter = runtime.settings.records_adapter
-    return UsageError(
-        "no records are configured"
-        if adapter == "none"
-        else f"records of the adapter {adapter!r} have no tags to judge",
-        code="RC0843",
-        hint="Name an adapter under [records] in reconciler.toml, or check another ledger.",
-    )
+def _rows(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> Checked:
+    """The live rows, by the tags that their machines are made with. Raises IncompleteError for rows out of reach."""
+    from reconciler.cli.sweeping import open_memories
+    from reconciler.policy.adapters.rows import item_of_row, value_of_worker
+
+    if runtime.settings.records_adapter == "none":
+        raise UsageError(
+            "no records are configured",
+            code="RC0843",
+            hint="Name an adapter under [records] in reconciler.toml, or check another ledger.",
+        )
+    memories = open_memories(runtime, out)
+    records = runtime.records(memories.store, memories.reason)
+    parts: list[Evaluation] = []
+    for scope in runtime.scopes(wanted.scopes):
+        view = records.read(scope.uuid)
+        if view.unread is not None:
+            raise IncompleteError(f"the rows of workers cannot be read: {view.unread.reason}", code="RC0849")
+        revisions = {fleet.name: fleet.revision for fleet in view.fleets if fleet.retired_ms is None}
+        facts = Facts(now_ms=runtime.clock.now_ms(), scope=scope.uuid, revisions=revisions)
+        values = [value_of_worker(row, scope=scope.uuid) for row in view.workers if row.live]
+        parts.append(evaluate_all(policies, [item_of_row(value, Lookups()) for value in values], facts))
+    notes = ("what stacks declare for themselves is not read for rows",)
+    return _checked(parts, _all_of(policies), notes=notes)
 
 
 def _cloud(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -> Checked:

@@ -1,8 +1,9 @@
 """What a policy judges in a sweep: what is ours for certain, each with the words in which the policy asks.
 
-That is what a state holds, and what the create of a machine of a state made: its root volume and local storage, and the
-NICs that the state of the machine names. The provider cannot tag those, so no program can. What a person attached is
-theirs; what is left over has a finding that ends with it.
+That is what a state holds, a machine that a live row records and that bears the row's worker tag, and what the create
+of either made: its root volume and local storage, and the NICs that the state of the machine names. The provider cannot
+tag those, and no program declares an elastic worker. What a person attached is theirs; what is left over has a finding
+that ends with it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from reconciler.diff.authority import Entry
-from reconciler.diff.context import Context
+from reconciler.diff.context import Context, entry_subject, subject
 from reconciler.diff.ownership import foreign_scope, inline
+from reconciler.diff.recorded import bears
 from reconciler.diff.values import ids_of
 from reconciler.model.desired import FLEET_TAG, tag_value
-from reconciler.model.resources import Kind, Nic, Resource, Server, Volume
+from reconciler.model.finding import Ledger, Subject
+from reconciler.model.resources import Ip, Kind, Nic, Ref, Resource, Server, Volume
 from reconciler.model.scope import FleetMatch
 from reconciler.model.state import SECRET
 from reconciler.policy.adapters.live import item_of
@@ -27,11 +30,29 @@ from reconciler.policy.tags import fleet_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Why a resource is ours: the state entry or the row that holds it, or the machine that it is a child of.
+
+    `tags`: as declared; of a row's machine as they are. `hold`: why nothing may be written now. `declared`: a program
+    declares its tags, and would take off what it does not declare.
+    """
+
+    ref: Ref
+    ledger: Ledger
+    subject: Subject
+    name: str
+    tags: tuple[str, ...]
+    declared: bool
+    stack: str | None = None
+    hold: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """`entry`: that holds it, or that of the machine which it is a child of (`child`)."""
+    """`child`: it is a part of the machine that `base` holds, and no ledger holds it by itself."""
 
     resource: Resource
-    entry: Entry
+    base: Base
     child: bool
     item: Item
 
@@ -45,8 +66,13 @@ def facts_of(context: Context) -> Facts:
 
 
 def judged(context: Context) -> Iterator[Judged]:
-    """Everything that a policy judges, in the order of the states."""
+    """Everything that a policy judges: of the states in their order, then of the rows."""
     lookups = of_inventory(context.world.inventory, context.scope)
+    yield from _of_states(context, lookups)
+    yield from _of_rows(context, lookups)
+
+
+def _of_states(context: Context, lookups: Lookups) -> Iterator[Judged]:
     by_kind = context.index.by_kind
     for entry in context.entries:
         found = by_kind[entry.kind].get(entry.id)
@@ -54,11 +80,59 @@ def judged(context: Context) -> Iterator[Judged]:
             continue
         if found.project != context.scope.project or foreign_scope(found.tags, scope=context.scope) is not None:
             continue
-        fleet = _fleet(entry, found, context)
-        yield _judged(found, entry, lookups, fleet=fleet, child=False)
+        fleet, base = _fleet(entry, found, context), _of_entry(entry, context)
+        item = item_of(found, lookups, urn=entry.resource.urn, stack=entry.stack, fleet=fleet)
+        yield Judged(resource=found, base=base, child=False, item=item)
         if isinstance(found, Server):
-            for child in _children(found, entry, context):
-                yield _judged(child, entry, lookups, fleet=fleet, child=True)
+            children: tuple[Volume | Nic, ...] = (*_volumes(found, context), *_nics(found, entry, context))
+            for child in children:
+                # The root goes by the URN of its server, as it does in a preview, which knows no id yet.
+                urn = entry.resource.urn if _is_root(child, entry) else None
+                item = item_of(child, lookups, urn=urn, stack=entry.stack, fleet=fleet)
+                yield Judged(resource=child, base=base, child=True, item=item)
+
+
+def _of_entry(entry: Entry, context: Context) -> Base:
+    ignored = entry.resource.ignore_changes
+    return Base(
+        ref=entry.ref,
+        ledger=Ledger.STATE,
+        subject=entry_subject(entry, worker=context.worker_of(entry.tags)),
+        name=entry.resource.name,
+        tags=entry.tags,
+        declared=not ("tags" in ignored or "*" in ignored),
+        stack=entry.stack,
+        hold=context.hold_for(entry.stack),
+    )
+
+
+def _of_rows(context: Context, lookups: Lookups) -> Iterator[Judged]:
+    """Two proofs: a live row records the machine, and the machine says so."""
+    for name, row in sorted(context.rows.live.items()):
+        machine = context.index.server(row.machine.id) if row.machine is not None else None
+        if machine is None or not bears(machine, name) or not _unheld(machine, context):
+            continue
+        fleet = context.fleets.get(row.fleet)
+        stack = fleet.stack if fleet is not None else None
+        moved = "its row was written while the inventory was read" if context.rows.moved(row) else None
+        base = Base(
+            ref=machine.ref,
+            ledger=Ledger.RECORDS,
+            subject=subject(machine, worker=name),
+            name=name,
+            tags=machine.tags,
+            declared=False,
+            stack=stack,
+            hold=moved or (context.hold_for(stack) if stack is not None else None),
+        )
+        made: tuple[Server | Volume | Ip, ...] = (
+            machine,
+            *_volumes(machine, context),
+            *_addresses(machine, name, context),
+        )
+        for resource in made:
+            item = item_of(resource, lookups, stack=stack, fleet=row.fleet)
+            yield Judged(resource=resource, base=base, child=resource is not machine, item=item)
 
 
 def strangers(context: Context) -> Iterator[Item]:
@@ -70,26 +144,30 @@ def strangers(context: Context) -> Iterator[Item]:
             yield item_of(resource, lookups)
 
 
-def _judged(resource: Resource, entry: Entry, lookups: Lookups, *, fleet: str | None, child: bool) -> Judged:
-    root = child and _is_root(resource, entry)
-    urn = entry.resource.urn if root or not child else None
-    item = item_of(resource, lookups, urn=urn, stack=entry.stack, fleet=fleet)
-    return Judged(resource=resource, entry=entry, child=child, item=item)
-
-
 def _is_root(resource: Resource, entry: Entry) -> bool:
-    """The root volume goes by the URN of its server, as it does in a preview, which knows no id yet."""
     root = entry.resource.outputs.get("rootVolume")
     named = root.get("volumeId") if isinstance(root, dict) else None
     return isinstance(named, str) and named.rpartition("/")[2] == resource.id
 
 
-def _children(server: Server, entry: Entry, context: Context) -> Iterator[Volume | Nic]:
-    by_kind = context.index.by_kind
+def _volumes(server: Server, context: Context) -> Iterator[Volume]:
+    """Those that the create of the server made."""
     for slot in server.volumes:
-        volume = by_kind[slot.kind].get(slot.id)
-        if isinstance(volume, Volume) and inline(volume, server) and _unheld(volume, context):
+        volume = context.index.volume(slot.kind, slot.id)
+        if volume is not None and inline(volume, server) and _unheld(volume, context):
             yield volume
+
+
+def _addresses(server: Server, worker: str, context: Context) -> Iterator[Ip]:
+    """Those that say themselves whose they are."""
+    for ip_id in server.ip_ids:
+        address = context.index.by_kind[Kind.IP].get(ip_id)
+        if isinstance(address, Ip) and bears(address, worker) and _unheld(address, context):
+            yield address
+
+
+def _nics(server: Server, entry: Entry, context: Context) -> Iterator[Nic]:
+    """Those in a network that the state of the server names."""
     declared = ids_of(entry.resource.outputs.get("privateNetworks"), key="pnId")
     networks = [] if declared is SECRET else declared
     for nic in context.index.nics_of.get(server.id, ()):
@@ -97,7 +175,8 @@ def _children(server: Server, entry: Entry, context: Context) -> Iterator[Volume
             yield nic
 
 
-def _unheld(child: Volume | Nic, context: Context) -> bool:
+def _unheld(child: Server | Volume | Ip | Nic, context: Context) -> bool:
+    """In no state, in this project, and nobody else's."""
     return (
         child.id not in context.held
         and child.ref not in context.memory.released

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from reconciler.diff.context import Context, entry_subject, subject
+from reconciler.diff.context import Context, subject
 from reconciler.diff.judged import Judged, facts_of, judged
 from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Ledger, Verdict
@@ -36,6 +36,9 @@ _FACETS: Final[Mapping[str, str]] = {
     "enableDynamicIp": "public-ip",
     "image": "image",
 }
+_WORDS: Final = {Ledger.STATE: "the state", Ledger.RECORDS: "the rows"}
+# What ends: a policy has nothing to say of it any more.
+_ENDING: Final = frozenset({FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.STALE_ROW})
 _SPECIFIC: Final = frozenset({FindingKind.UNTAGGED_CHILD, FindingKind.CHANGED})
 
 
@@ -48,7 +51,10 @@ def with_policy(found: Sequence[Finding], context: Context) -> list[Finding]:
     extended: dict[Ref, Finding] = {}
     made: list[Finding] = []
     judge = Judge(context.world.policies, facts_of(context))
+    ending = {ref for finding in found if finding.kind in _ENDING for ref in finding.refs}
     for one in judged(context):
+        if one.resource.ref in ending:
+            continue
         violations = judge.of(_settled(one, specific)).violations
         left = [violation for violation in violations if violation.facet not in _covered(one, specific)]
         other = specific.get(one.resource.ref)
@@ -69,13 +75,13 @@ def _settled(one: Judged, specific: Mapping[Ref, Finding]) -> Item:
     if other.tags_after is not None:
         return replace(one.item, tags=other.tags_after)
     if any(difference.path == "tags" for difference in other.differences):
-        return replace(one.item, tags=one.entry.tags)
+        return replace(one.item, tags=one.base.tags)
     return one.item
 
 
 def _covered(one: Judged, specific: Mapping[Ref, Finding]) -> frozenset[str]:
     """The facets of which `changed` has spoken, on the resource or, for a root volume, on its server."""
-    own, of_server = specific.get(one.resource.ref), specific.get(one.entry.ref) if one.child else None
+    own, of_server = specific.get(one.resource.ref), specific.get(one.base.ref) if one.child else None
     paths = [difference.path for difference in (own.differences if own is not None else ())]
     paths += [
         difference.path.removeprefix("rootVolume.")
@@ -103,7 +109,7 @@ def _additions(violations: Iterable[Violation], tags: Sequence[str]) -> tuple[st
 
 def _in_full(violation: Violation, one: Judged) -> Violation:
     """A child gets all owner tags that its machine declares, slot and revision among them, as its root does."""
-    declared = tuple(tag for tag in one.entry.tags if is_own(tag))
+    declared = tuple(tag for tag in one.base.tags if is_own(tag))
     whole = one.child and isinstance(violation.rule.check, Ownership) and set(violation.add) <= set(declared)
     return replace(violation, add=declared) if whole and violation.add else violation
 
@@ -118,17 +124,16 @@ def _extended(finding: Finding, violations: Sequence[Violation]) -> Finding:
 
 
 def _finding(one: Judged, violations: Sequence[Violation], context: Context) -> Finding:
-    resource, entry = one.resource, one.entry
+    resource, base = one.resource, one.base
     added = _additions([_in_full(violation, one) for violation in violations], resource.tags)
     verdict, action, reason = _judge(one, violations, added, context)
-    worker = context.worker_of(entry.tags)
-    first = subject(resource, worker=worker) if one.child else entry_subject(entry, worker=worker)
+    worker = base.subject.worker
     return Finding(
         kind=FindingKind.POLICY,
-        subjects=(first, entry_subject(entry, worker=worker)) if one.child else (first,),
-        fleet=one.item.fleet or tag_value(entry.tags, FLEET_TAG),
-        stack=entry.stack,
-        ledgers={Ledger.STATE: "present (its server)" if one.child else "present", Ledger.INVENTORY: "violates"},
+        subjects=(subject(resource, worker=worker), base.subject) if one.child else (base.subject,),
+        fleet=one.item.fleet or tag_value(base.tags, FLEET_TAG),
+        stack=base.stack,
+        ledgers={base.ledger: "present (its server)" if one.child else "present", Ledger.INVENTORY: "violates"},
         verdict=verdict,
         action=action,
         reason=reason,
@@ -138,7 +143,7 @@ def _finding(one: Judged, violations: Sequence[Violation], context: Context) -> 
             context.seen(f"{violation.rule.id} ({violation.severity.value}): {violation.message}", source="policy")
             for violation in violations
         ),
-        witness="the server that holds it is in the state" if one.child else None,
+        witness=f"the server that holds it is in {_WORDS[base.ledger]}" if one.child else None,
         tags_after=(*resource.tags, *added) if action is ActionKind.TAG else None,
     )
 
@@ -149,24 +154,23 @@ def _judge(
     said = _said(violations)
     if not any(violation.severity.blocks for violation in violations):
         return Verdict.NONE, ActionKind.NONE, said
-    hold = context.hold_for(one.entry.stack)
+    hold = one.base.hold
     action = ActionKind.TAG if added and _may_be_tagged(one, context) else ActionKind.NONE
     if hold is not None:
         return Verdict.WAIT, action, hold
     if action is ActionKind.TAG:
         return Verdict.ACT, action, f"{said}: {_list(added)} added"
-    if added and not one.child:
-        return Verdict.ASK, action, f"{said}; declare {_list(added)} in the tags of {one.entry.resource.name}"
+    if added and one.base.declared and not one.child:
+        return Verdict.ASK, action, f"{said}; declare {_list(added)} in the tags of {one.base.name}"
     hints = dict.fromkeys(violation.rule.hint for violation in violations if violation.rule.hint)
     return Verdict.ASK, action, f"{said}{'; ' if hints else ''}{' '.join(hints)}"
 
 
 def _may_be_tagged(one: Judged, context: Context) -> bool:
-    """A child that no program can tag, or a resource whose tags its program ignores; nothing that is never touched."""
+    """A child that no program can tag, or a resource whose tags no program declares; nothing that is never touched."""
     if context.never(one.resource) is not None or one.resource.ref in context.memory.released:
         return False
-    ignored = one.entry.resource.ignore_changes
-    return one.child or "tags" in ignored or "*" in ignored
+    return one.child or not one.base.declared
 
 
 def _said(violations: Sequence[Violation]) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from reconciler.config.settings import PolicySettings
 from reconciler.kernel.errors import AuthenticationError
+from reconciler.model.records import FleetRow, RecordsView, UnreadRecords, WorkerRow, WorkerState
 from reconciler.model.resources import Kind, Server, Volume, VolumeSlot
 from reconciler.model.state import StateResource
 from tests.cli.conftest import Run
@@ -229,6 +230,53 @@ def test_a_plan_of_ours_is_checked_by_the_tags_that_it_writes(
 def test_rows_need_records(run: Run, policy: str) -> None:
     ran = run("policy", "check", "--policy", policy, "--rows")
     assert (ran.status, "error[RC0843]: no records are configured" in ran.err) == (64, True)
+
+
+class Rows:
+    """Two live workers, one of an older revision, and one that is doomed."""
+
+    adapter = "native"
+
+    def __init__(self, unread: UnreadRecords | None = None) -> None:
+        self._unread = unread
+
+    def read(self, scope: str) -> RecordsView:
+        def row(name: str, revision: str, **changes: Any) -> WorkerRow:
+            given: dict[str, Any] = {"fleet_id": "f", "fleet": "linux", "zone": ZONE, "state": WorkerState.READY}
+            return WorkerRow(id=name, revision=revision, changed_ms=0, **given, **changes)
+
+        fleet = FleetRow(id="f", name="linux", stack=STACK, controller="elastic", revision="b" * 12, declared_ms=0)
+        workers = (row("new", "b" * 12), row("old", "a" * 12), row("doomed", "a" * 12, deletion_id="d"))
+        return RecordsView(adapter="native", workers=workers, fleets=(fleet,), unread=self._unread)
+
+
+@pytest.fixture
+def rows_policy(tmp_path: Path) -> str:
+    rules = [{"id": "own", "check": "ownership"}, {"id": "current", "check": "current-revision"}]
+    (tmp_path / "rows.json").write_text(json.dumps({"version": 1, "rules": rules}))
+    return str(tmp_path / "rows.json")
+
+
+def with_rows(world: FakeWorld, monkeypatch: pytest.MonkeyPatch, rows: Rows) -> None:
+    world.records_adapter = "native"
+    monkeypatch.setattr(world, "records", lambda runtime, store, reason: rows)
+
+
+def test_rows_are_judged_by_what_their_machines_are_made_with(
+    run: Run, rows_policy: str, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_rows(world, monkeypatch, Rows())
+    ran = run("policy", "check", "--policy", rows_policy, "--rows", "-j")
+    found = [(one["rule"], one["resource"]["id"]) for one in ran.document["violations"]]
+    assert (ran.status, found) == (5, [("current", "old")])
+
+
+def test_rows_that_cannot_be_read_end_with_7(
+    run: Run, rows_policy: str, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_rows(world, monkeypatch, Rows(UnreadRecords(code="RC0200", reason="down")))
+    ran = run("policy", "check", "--policy", rows_policy, "--rows")
+    assert (ran.status, "RC0849" in ran.err) == (7, True)
 
 
 def test_two_ledgers_at_once_are_refused(run: Run, policy: str) -> None:

@@ -14,11 +14,13 @@ from reconciler.diff.index import Index
 from reconciler.model.finding import ActionKind, FindingKind, Verdict
 from reconciler.model.memory import Memory, Release
 from reconciler.model.policy import Policies
+from reconciler.model.records import WorkerState
 from reconciler.model.scope import FleetMatch, Never
 from reconciler.model.state import Lock
 from reconciler.model.world import World
 from reconciler.policy.item import Item, violation_fingerprint
 from tests.builders import (
+    DAY,
     GB,
     NOW,
     OTHER_SCOPE,
@@ -42,6 +44,7 @@ from tests.builders import (
     world,
 )
 from tests.diff.worlds import worlds
+from tests.records.rows import doomed, row, view, with_records, worker_machine
 
 ONE = machine(0)
 ROLE: dict[str, Any] = {"id": "role", "check": "required-tags", "tags": ["role=ci"]}
@@ -259,6 +262,50 @@ def test_a_free_ip_of_the_state_is_judged_too() -> None:
     free = ip("free", tags=owner_tags(None))
     given = judged({**ROLE, "kinds": ["ip"]}, cloud=(*ONE.cloud, free), states=[state(*ONE.entries, entry_of(free))])
     assert len(found(given, FindingKind.POLICY)) == 2
+
+
+# -- workers of rows
+
+BURST = worker_machine()
+
+
+def of_rows(*rules: dict[str, Any], cloud: Any = BURST.cloud, **changes: Any) -> list[Any]:
+    given: dict[str, Any] = {"rows": [row(BURST)], "policies": policies(*(rules or (ROLE,)))}
+    return found(with_records(*cloud, **(given | changes)), FindingKind.POLICY)
+
+
+def test_a_worker_of_a_row_and_what_it_was_made_with_are_tagged_since_no_program_declares_them() -> None:
+    findings = of_rows()
+    assert sorted(one.subjects[0].kind for one in findings) == ["ip", "server", "volume"]
+    assert {(one.verdict, one.action) for one in findings} == {(Verdict.ACT, ActionKind.TAG)}
+    assert {one.fleet for one in findings} == {"burst"}
+
+
+def test_the_root_of_a_worker_gets_all_owner_tags_of_its_machine() -> None:
+    (finding,) = of_rows({"id": "own", "check": "ownership", "kinds": ["volume"]})
+    assert finding.tags_after == BURST.server.tags
+    assert finding.witness == "the server that holds it is in the rows"
+
+
+def test_a_machine_that_only_the_row_calls_a_worker_is_not_judged() -> None:
+    """One proof is not two."""
+    assert of_rows(cloud=(replace(BURST.server, tags=("x",)), BURST.root, BURST.ip)) == []
+
+
+def test_a_row_that_moved_makes_it_wait() -> None:
+    earlier = view(row(BURST, changed_ms=NOW - 2 * DAY))
+    assert {one.verdict for one in of_rows(before=earlier)} == {Verdict.WAIT}
+
+
+def test_a_locked_stack_makes_the_workers_of_its_fleet_wait() -> None:
+    locked = state(locks=(Lock(created_by="ann@ci"),))
+    assert {one.verdict for one in of_rows(states=[locked])} == {Verdict.WAIT}
+
+
+def test_a_worker_that_is_on_its_way_out_is_not_judged() -> None:
+    failed = row(BURST, state=WorkerState.FAILED)
+    assert of_rows(rows=[failed]) == []
+    assert of_rows(rows=[doomed(row(BURST))]) == []
 
 
 EVERYTHING = policies(

@@ -79,6 +79,7 @@ class FakeWorld:
             pulumi=PulumiSettings(),
             output=self.output,
             policy=self.policy,
+            records_adapter=self.records_adapter,
             limits=Limits(),
             database_url="sqlite:///fake.db",
         )

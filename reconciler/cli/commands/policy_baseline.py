@@ -47,7 +47,7 @@ def command(
     from reconciler.policy.baseline import render_baseline
 
     out = Out(options)
-    runtime = open_runtime(options, need_scopes=not (states or rows or plan or preview))
+    runtime = open_runtime(options, need_scopes=not (states or plan or preview))
     day = _day(expires, now_ms=runtime.clock.now_ms())
     wanted = Wanted(scopes=scopes, states=states, rows=rows, plan=plan, preview=preview, everything=everything)
     policies = Policies(configured=configured(runtime, file=file, baseline=None).configured)

@@ -62,7 +62,7 @@ def command(
     from reconciler.cli.policy_sources import Wanted, check, configured
 
     out = Out(options)
-    live = not (states or rows or plan or preview)
+    live = not (states or plan or preview)
     runtime = open_runtime(options, need_scopes=live)
     targets = targets_of(chosen, as_json=as_json, default=runtime.settings.output.format)
     wanted = Wanted(scopes=scopes, states=states, rows=rows, plan=plan, preview=preview, everything=everything)
