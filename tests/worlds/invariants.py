@@ -31,16 +31,16 @@ class Watch:
         self.site, self.truth, self.comes_back = site, site.made.truth, comes_back
         self.start = site.picture()
         self.seen = dict(self.start)
-        self.entries = {
-            (name, entry.urn, entry.id): entry
-            for name, state in site.engine.states.items()
-            for entry in state.resources
-            if entry.custom and entry.id and not entry.pending_delete
-        }
+        self.entries: dict[tuple[str, str, str | None], StateResource] = {}
+        self.learn_entries()
         self.checks = 0
         self.destroyed: set[str] = set()
         self._closed: set[str] = set()
         self._requests = 0
+
+    def learn_entries(self) -> None:
+        """What the states hold now belongs there."""
+        self.entries |= dict(self._held())
 
     def after_sweep(self, findings: Iterable[Finding]) -> list[str]:
         return [*self._said(findings), *self._everywhere(blocked=False, sweeping=True)]

@@ -1,7 +1,7 @@
 """Runs the product over a world for as long as it takes, and looks at the truth after every step.
 
-A round is what a cron job does: `drift`, then `apply` in mode prune, which goes on with what an earlier run left, looks
-again, plans, and acts. Sixteen minutes pass between two rounds, more than any grace. The condition of the world ends
+A round is what a cron job does: `apply` in mode prune, which goes on with what an earlier run left, looks, plans, and
+acts; before the first one there is a `drift`. Sixteen minutes pass between two rounds, more than any grace. The condition of the world ends
 with the first round. A lie is told during the first three and not afterwards, so that everything can come to rest; how
 it is told is its own business.
 """
@@ -20,6 +20,7 @@ from tests.worlds.generate import GeneratedWorld
 from tests.worlds.invariants import Watch
 from tests.worlds.site import Site, status
 from tests.worlds.truth import compare
+from tests.worlds.visitors import Visitor
 
 COMMANDS: Final = ("drift", "apply")
 ROUNDS: Final = 8
@@ -67,21 +68,26 @@ def run(
     world: GeneratedWorld,
     *,
     lie: Telling | None = None,
+    visitor: Visitor | None = None,
     commands: Sequence[str] = COMMANDS,
     rounds: int = ROUNDS,
 ) -> Report:
-    """Run a world to its end. Never raises for what the product does: that is a violation."""
-    return _Run(world, lie=lie, commands=commands).through(rounds)
+    """Run a world to its end. Never raises for what the product does: that is a violation. `visitor`: comes between
+    the plan and the apply of the first round."""
+    return _Run(world, lie=lie, visitor=visitor, commands=commands).through(rounds)
 
 
 class _Run:
-    def __init__(self, world: GeneratedWorld, *, lie: Telling | None, commands: Sequence[str]) -> None:
-        self.world, self.lie, self.commands = world, lie, commands
+    def __init__(
+        self, world: GeneratedWorld, *, lie: Telling | None, visitor: Visitor | None, commands: Sequence[str]
+    ) -> None:
+        self.world, self.lie, self.visitor, self.commands = world, lie, visitor, commands
         self.site = Site(world)
         self.watch = Watch(self.site, comes_back=lie is not None and lie.comes_back)
         self.report = Report(name=f"{world.recipe}{'; ' + lie.name if lie is not None else ''}")
         self.blocked = world.recipe.condition.blocks
         self.last: list[str] | None = None
+        self.visited = False
 
     def through(self, rounds: int) -> Report:
         try:
@@ -105,7 +111,7 @@ class _Run:
             self.report.told += self.lie.end(self.site.simulator)
 
     def _round(self, number: int) -> None:
-        if "drift" in self.commands:
+        if "drift" in self.commands and (number == 0 or "apply" not in self.commands):  # `apply` looks, too
             findings = self._sweep()
             if number == 0 and self.lie is None and findings is not None:
                 self.report.wrong += [f"first: {one}" for one in compare(findings, self.world.truth.first)]
@@ -113,13 +119,15 @@ class _Run:
             self._apply()
         if number == 0:
             self.site.end_condition()
+            if self.visitor is not None:
+                self.visitor.leave(self.site)
             self.blocked = False
 
     def _at_rest(self, number: int) -> bool:
         """Nothing is left but what the truth leaves. What asks for ever, or outlives its lie, is not compared."""
         if self.last is None or number < (1 if self.lie is None else LYING_ROUNDS + 1):
             return False
-        if not self.world.settles or (self.lie is not None and self.lie.lasts):
+        if not self.world.settles or self.visitor is not None or (self.lie is not None and self.lie.lasts):
             self.report.rested = number >= LYING_ROUNDS + 1
         else:
             self.report.rested = not self.last
@@ -156,6 +164,9 @@ class _Run:
         self.last = compare(findings, self.world.truth.last)
         plan = self.site.plan(world, findings)
         self.report.violations += self.watch.after_sweep(findings)
+        if self.visitor is not None and not self.visited:
+            self.visited = True
+            self.blocked = self.visitor.visit(self.site, self.watch) or self.blocked
         outcome = self.site.apply(plan)
         self.report.actions += len(outcome.outcomes)
 

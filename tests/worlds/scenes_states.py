@@ -328,7 +328,7 @@ def duplicate(draft: Draft) -> None:
     )
 
 
-@scene("rescue")
+@scene("rescue", FindingKind.CHANGED, FindingKind.DETACHED)
 def rescue(draft: Draft) -> None:
     """The root of a stopped machine, taken off to be repaired: it is wanted back, whatever our own refresh writes."""
     fleet = draft.fleet(1)

@@ -20,6 +20,7 @@ from reconciler.model.inventory import Presence, Probe, Right
 from tests.worlds import Case, Recipe, build, calm, recipe, run, run_case
 from tests.worlds.conditions import CALM, Condition
 from tests.worlds.draft import MAIN
+from tests.worlds.visitors import Visitor
 
 Patch = pytest.MonkeyPatch
 # `reconciler.diff` has functions of these names.
@@ -149,6 +150,25 @@ def test_the_truth_of_an_honest_world_notices(
 ) -> None:
     mutant(monkeypatch)
     assert any(run(build(one)).violations for one in worlds)
+
+
+# -- mutants that only a visitor between plan and apply brings to light
+
+
+def _owners_not_asked_again(patch: Patch) -> None:
+    patch.setattr(deciding, "_owned", lambda *_: None)
+
+
+def _not_looked_at_again(patch: Patch) -> None:
+    for room in (deciding, driving):
+        patch.setattr(room, "refusal", lambda *_args, **_kwargs: None)
+
+
+@pytest.mark.parametrize("mutant", [_owners_not_asked_again, _not_looked_at_again])
+def test_a_visited_world_notices(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    mutant(monkeypatch)
+    worlds = _worlds(*["leftover"] * 4)
+    assert any(run(build(one), visitor=Visitor(one.seed)).violations for one in worlds)
 
 
 # -- mutants that only a lie brings to light

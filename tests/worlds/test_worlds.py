@@ -16,9 +16,11 @@ from tests.worlds.lying import KINDS
 from tests.worlds.scenes import SCENES
 from tests.worlds.site import Site
 from tests.worlds.truth import Whose, compare
+from tests.worlds.visitors import Visitor
 
-HONEST = 36
-LYING = 3 * len(KINDS)
+HONEST = 24
+LYING = 2 * len(KINDS)
+VISITED = 24
 STEP = 12
 
 
@@ -43,6 +45,12 @@ def test_an_honest_world_ends_with_a_status_that_only_asks() -> None:
     report = run(generate(1))
     assert report.rested
     assert set(report.statuses[-1:]) <= {0, 2}
+
+
+@pytest.mark.parametrize("first", range(0, VISITED, STEP))
+def test_what_a_visitor_uses_keeps_or_takes_in_between_plan_and_apply_stays(first: int) -> None:
+    recipes = [calm(recipe(seed), *["leftover"] * 4, "machine gone") for seed in range(first, first + STEP)]
+    assert _said([run(build(one), visitor=Visitor(one.seed)) for one in recipes]) == ""
 
 
 # -- what was found by these worlds, and stays
