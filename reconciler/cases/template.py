@@ -65,6 +65,8 @@ def write(name: str, folder: Path) -> Path:
     except OSError as error:
         why = "it is there already" if isinstance(error, FileExistsError) else error.strerror
         raise UsageError(
-            f"cannot write {visible(str(path))}: {why}", code="RC0814", hint="Nothing was written."
+            f"cannot write {visible(str(path))}: {why}",
+            code="RC0814",
+            hint="Choose another name; nothing was written.",
         ) from None
     return path

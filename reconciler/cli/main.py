@@ -68,7 +68,14 @@ def _with_globals(command: click.Command) -> click.Command:
     if isinstance(command, click.Group):
         for sub in command.commands.values():
             _with_globals(sub)
+            sub.short_help = sub.short_help or _first_sentence(sub.help or "")
     return command
+
+
+def _first_sentence(text: str) -> str:
+    """Of a command's help, for the list of its group: click would cut it off with dots in the middle."""
+    sentence, dot, _ = " ".join(text.split("\n\n")[0].split()).partition(". ")
+    return sentence + dot.rstrip()
 
 
 @click.command(
@@ -116,7 +123,8 @@ def _usage(error: click.ClickException) -> int:
         return EXIT_USAGE
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else _PROGRAM
-    show_error(code="RC0101", message=error.format_message(), hint=f"`{path} --help` shows what it takes.")
+    message = " ".join(error.format_message().split())  # click lists choices on lines of their own
+    show_error(code="RC0101", message=message, hint=f"`{path} --help` shows what it takes.")
     return EXIT_USAGE
 
 

@@ -31,7 +31,7 @@ stacks = [{stacks}]
 [[scope]]
 name = "main"
 # Written once and never changed: it is in the owner tags of everything that belongs to this scope.
-# The Pulumi program has to know it too: pulumi config set reconciler:scope {uuid}
+# A program with WorkerFleet has to know it too: pulumi config set reconciler:scope {uuid}
 uuid = "{uuid}"
 # The id of the Scaleway project.
 {project}
@@ -41,7 +41,7 @@ uuid = "{uuid}"
 # grace = "15m"                            # how long a leftover is only watched; more than create_deadline
 # create_deadline = "10m"
 
-# Machines of a program that knows nothing of reconciler:
+# Machines of a program without WorkerFleet. `require`: how many of the signals must agree.
 # [[fleet]]
 # name = "linux"
 # match = {{ tags = ["role=ci"], name = "ci-linux-*", require = 2 }}

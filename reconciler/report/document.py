@@ -38,6 +38,7 @@ WASTE: Final = frozenset(
         FindingKind.STALE_ROW,
     },
 )
+_NAMED_PLACES: Final = 3  # more make a note that nobody reads: ten zones are the usual case of a small estate
 COVERED: Final = frozenset({"list", "targeted read"})
 
 Json = dict[str, Any]
@@ -167,7 +168,7 @@ def scope_notes(world: World) -> list[str]:
 
 
 def _assumed_rights(world: World) -> Iterator[str]:
-    """One note for all kinds whose right is assumed in the same places."""
+    """One note for all kinds whose right is assumed in the same places; many places are counted, not named."""
     places: dict[str, set[str]] = {}
     for scan in world.inventory.scans.values():
         if scan.complete and scan.offered and scan.right is Right.ASSUMED:
@@ -176,7 +177,8 @@ def _assumed_rights(world: World) -> Iterator[str]:
     for kind, zones in sorted(places.items()):
         kinds.setdefault(tuple(sorted(zones)), []).append(kind)
     for where, names in kinds.items():
-        listed, at = ", ".join(names), ", ".join(where)
+        listed = ", ".join(names)
+        at = ", ".join(where) if len(where) <= _NAMED_PLACES else f"{len(where)} localities"
         yield f"the right to list {listed} is assumed in {at}: no known id could be tried"
 
 

@@ -22,7 +22,7 @@ _STYLE: Final = {
 }
 _HELD: Final = {
     "wait": "not yet: their time has not come",
-    "ask": "a person decides: `reconciler explain` shows what",
+    "ask": "a person decides: `reconciler explain` shows why",
     "unknown": "not proved: something could not be read",
     "act": "not allowed by this mode, or done by the user's own `pulumi up`",
 }

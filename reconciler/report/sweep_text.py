@@ -122,5 +122,5 @@ def _next(findings: Sequence[Finding]) -> list[Block]:
     if Verdict.ACT in verdicts:
         return [line(Span("next: `reconciler plan` shows the repair, `reconciler explain FINDING` the proof", "dim"))]
     if Verdict.ASK in verdicts:
-        return [line(Span("next: `reconciler explain FINDING` shows what a person has to decide", "dim"))]
+        return [line(Span("next: `reconciler explain FINDING` shows why a person decides", "dim"))]
     return []

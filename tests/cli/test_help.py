@@ -100,3 +100,8 @@ def test_completion_knows_the_commands() -> None:
     argv = [sys.executable, "-c", "from reconciler.cli.main import main; main()"]
     done = subprocess.run(argv, capture_output=True, text=True, env=environ, check=True, timeout=60)
     assert done.stdout.strip() == "plain,drift"
+
+
+@pytest.mark.parametrize("group", ["config", "db", "plan", "policy", "simulate"])
+def test_no_command_is_cut_off_in_the_list_of_its_group(group: str, run: Run) -> None:
+    assert "..." not in run(group, "--help").out.partition("Commands:")[2]

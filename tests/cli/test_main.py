@@ -161,3 +161,7 @@ def test_the_module_runs_as_a_program() -> None:
 def test_main_takes_the_world_of_its_caller(world: FakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert entry.main(["-q", "drift"], adapters=world) == 0
+
+
+def test_a_missing_choice_is_named_on_one_readable_line(run: Run) -> None:
+    assert "Choose from: bash, fish, powershell, zsh\n" in run("completion").err

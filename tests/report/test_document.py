@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -217,6 +218,13 @@ def test_an_assumed_right_is_noted() -> None:
     assumed = sweep(inventory=Inventory({(Kind.IP, "fr-par-1"): scan(Kind.IP, right=Right.ASSUMED)}))
     notes = build([assumed], exit_code=0)["scopes"][0]["notes"]
     assert notes == ["the right to list ip is assumed in fr-par-1: no known id could be tried"]
+
+
+def test_a_right_that_is_assumed_in_many_places_is_noted_with_their_number() -> None:
+    zones = ("fr-par-1", "fr-par-2", "nl-ams-1", "pl-waw-1")
+    scans = {(Kind.IP, zone): replace(scan(Kind.IP, right=Right.ASSUMED), zone=zone) for zone in zones}
+    notes = build([sweep(inventory=Inventory(scans))], exit_code=0)["scopes"][0]["notes"]
+    assert notes == ["the right to list ip is assumed in 4 localities: no known id could be tried"]
 
 
 def test_times_are_instants_in_utc() -> None:

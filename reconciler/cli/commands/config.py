@@ -83,8 +83,9 @@ def init(options: Globals, project: str | None) -> int:
     path = init_config(Path.cwd(), scope_uuid=uuid, project=project or _default_project())
     out = Out(options)
     out.text(f"{path}\n")
-    out.progress("list every stack that may own something there under [state] stacks")
-    out.progress(f"written; give the Pulumi program the same scope: pulumi config set reconciler:scope {uuid}")
+    out.progress("next: name every stack that may own something there under [state] stacks, then `reconciler drift`")
+    out.progress(f"a program with WorkerFleet needs the same scope: pulumi config set reconciler:scope {uuid}")
+    out.progress("the machines of any other program need a [[fleet]] in that file")
     return EXIT_OK
 
 
