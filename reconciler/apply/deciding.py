@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reconciler.apply.guard import refusal
-from reconciler.apply.setting import Setting, holder_of
+from reconciler.apply.setting import Setting, holder_of, no_word
 from reconciler.diff.ownership import goes_with, grace_ends, in_use, settled
 from reconciler.diff.recorded import Rows
 from reconciler.model.inventory import Presence
@@ -139,11 +139,4 @@ def _not_now(action: Action, target: Resource, refs: tuple[Ref, ...], setting: S
 def _owned(refs: tuple[Ref, ...], setting: Setting) -> str | None:
     """The authorities, read after the inventory: every stack, or no deletion."""
     states, unread = setting.authorities()
-    if unread:
-        return f"{unread[0].stack} may own it and cannot be read: {unread[0].reason}"
-    for name, state in states.items():
-        if state.locks:
-            return f"{name} is being written to: locked by {state.locks[0].created_by}"
-        if state.pending:
-            return f"{name} has pending operations, which are settled first"
-    return holder_of(states, refs)
+    return no_word(states, unread) or holder_of(states, refs)

@@ -3,6 +3,10 @@
 *Accepted is not gone*: every captured id is asked for until it is proved absent. A server's volumes and IPs outlive
 it and are deleted by their own APIs, each after a live GET. What cannot be finished in the patience of one run stays
 decided; the next run goes on, for ever.
+
+Rule 3 holds to the end: between the decision and a call lie minutes, or the death of a process and days. So the stacks
+are read again before anything is sent. What a state holds by now is struck, and while one cannot be read or is being
+written to nothing is sent.
 """
 
 from __future__ import annotations
@@ -11,18 +15,18 @@ from dataclasses import dataclass, field
 
 from reconciler.apply.deciding import children_of
 from reconciler.apply.guard import refusal
-from reconciler.apply.setting import POLL_SECONDS, Setting, known_ids
+from reconciler.apply.setting import POLL_SECONDS, Setting, holder_of, known_ids, no_word
 from reconciler.kernel.errors import CloudError
-from reconciler.model.inventory import Presence, Probe
+from reconciler.model.inventory import Presence
 from reconciler.model.memory import NO_MEMORY, Memory
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
-from reconciler.model.resources import Kind, Ref, Server
+from reconciler.model.resources import Kind, Ref, Resource, Server, owner_server_id
 from reconciler.model.warrant import DestroyAnswer, Warrant
 
 
 @dataclass(slots=True)
 class _Drive:
-    """One deletion on its way. Mutable, and nobody else's."""
+    """One deletion on its way. Mutable, and nobody else's. `asked`: whether the stacks were read in this round."""
 
     action: Action
     setting: Setting
@@ -32,6 +36,8 @@ class _Drive:
     memory: Memory = NO_MEMORY
     last: str = "nothing was answered yet"
     said: bool = False  # whether this round has told why it is not over
+    asked: bool = False
+    free: bool = True  # whether every stack that may own something has spoken
 
     def run(self) -> ActionOutcome:
         setting = self.setting
@@ -50,7 +56,7 @@ class _Drive:
                     struck=tuple(self.struck),
                 )
             setting.clock.sleep(POLL_SECONDS[min(attempt, len(POLL_SECONDS) - 1)])
-            attempt += 1
+            attempt, self.asked = attempt + 1, False
 
     def _round(self) -> set[Ref]:
         """One look at every id, with at most one destructive call each; the ids that are not gone yet."""
@@ -68,9 +74,10 @@ class _Drive:
             if probe.presence is Presence.UNKNOWN or probe.resource is None:
                 self._say(f"{ref} cannot be read: {probe.reason or probe.status}")
                 left.add(ref)
-            elif not self._strike_if_refused(ref, probe):
+            elif not self._strike_if_refused(ref, probe.resource):
                 left.add(ref)
-                self._send(ref, probe)
+                if owner_server_id(probe.resource) not in {other.id for other in left - {ref}}:
+                    self._send(ref, probe.resource)
         return left
 
     def _order(self) -> list[Ref]:
@@ -78,13 +85,15 @@ class _Drive:
         rest = sorted(self.warrant.refs - {self.warrant.target} - set(self.struck))
         return [*([] if self.warrant.target in self.struck else [self.warrant.target]), *rest]
 
-    def _strike_if_refused(self, ref: Ref, probe: Probe) -> bool:
-        assert probe.resource is not None
-        doomed, scope = self.warrant.refs, self.setting.scope
-        why = refusal(probe.resource, target=self.warrant.target, doomed=doomed, scope=scope, memory=self.memory)
+    def _strike_if_refused(self, ref: Ref, resource: Resource) -> bool:
+        why = self._refusal(resource)
         if why is not None:
             self._strike(ref, why)
         return why is not None
+
+    def _refusal(self, resource: Resource) -> str | None:
+        doomed, scope = self.warrant.refs, self.setting.scope
+        return refusal(resource, target=self.warrant.target, doomed=doomed, scope=scope, memory=self.memory)
 
     def _strike(self, ref: Ref, why: str) -> None:
         """A refused target takes everything with it that hangs on it; a refused child goes alone."""
@@ -101,9 +110,29 @@ class _Drive:
         if not self.said:
             self.last, self.said = text, True
 
-    def _send(self, ref: Ref, probe: Probe) -> None:
+    def _ask_owners(self) -> None:
+        """The authorities, after the inventory of this round and before its first call; what they hold is struck."""
+        if self.asked:
+            return
+        self.asked = True
+        last = self.memory.last_complete
+        states, unread = self.setting.authorities(besides=last.serials if last is not None else ())
+        why = no_word(states, unread)
+        self.free = why is None
+        if why is not None:
+            self._say(why)
+            return
+        for ref in self._order():
+            holder = holder_of(states, (ref,)) if ref not in self.struck else None
+            if holder is not None:
+                self._strike(ref, holder)
+
+    def _send(self, ref: Ref, resource: Resource) -> None:
         setting = self.setting
-        if isinstance(probe.resource, Server) and not self._covers_children(probe.resource):
+        self._ask_owners()
+        if not self.free or ref in self.struck:
+            return
+        if isinstance(resource, Server) and not self._covers_children(resource):
             return
         if ref not in self.sent:
             setting.store.note_sent(self.warrant, lease=setting.lease)
@@ -123,11 +152,22 @@ class _Drive:
         self._say(f"{ref}: {answer.text}")
 
     def _covers_children(self, server: Server) -> bool:
-        """Local storage that appeared since the decision would die with the server: then nothing is sent."""
-        late = [ref for ref in children_of(server) if ref.kind is Kind.INSTANCE_VOLUME and ref not in self.warrant.refs]
-        if late:
-            self._strike(self.warrant.target, f"{late[0]} was attached after the decision")
-        return not late
+        """Local storage dies with the server. What appeared since the decision, or may not go any more, keeps it."""
+        for ref in children_of(server):
+            if ref.kind is not Kind.INSTANCE_VOLUME:
+                continue
+            probe = self.setting.cloud.probe(ref)
+            if ref not in self.warrant.refs:
+                why: str | None = "was attached after the decision"
+            elif probe.resource is None and probe.presence is not Presence.ABSENT:
+                self._say(f"{ref} cannot be read: {probe.reason or probe.status}")
+                return False
+            else:
+                why = self._refusal(probe.resource) if probe.resource is not None else None
+            if why is not None:
+                self._strike(self.warrant.target, f"{ref} would die with it: {why}")
+                return False
+        return True
 
     def _finalise(self) -> bool:
         setting = self.setting
@@ -162,6 +202,6 @@ class _Drive:
         )
 
 
-def drive(action: Action, warrant: Warrant, setting: Setting) -> ActionOutcome:
-    """Carry out one committed decision."""
-    return _Drive(action, setting, warrant).run()
+def drive(action: Action, warrant: Warrant, setting: Setting, *, just_decided: bool = False) -> ActionOutcome:
+    """Carry out one committed decision. `just_decided`: the stacks were read a moment ago, for the decision itself."""
+    return _Drive(action, setting, warrant, asked=just_decided).run()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.apply.deciding import row_changed
-from reconciler.apply.setting import Setting, holder_of, known_ids
+from reconciler.apply.setting import Setting, holder_of, known_ids, no_word
 from reconciler.diff.declared import parse_desired
 from reconciler.diff.machines import ELASTIC
 from reconciler.diff.ownership import foreign_scope, has_owner_tags, never_reason, released_reason
@@ -151,14 +151,7 @@ def _early(row: WorkerRow, setting: Setting) -> str | None:
 
 def _authorities(setting: Setting) -> tuple[Mapping[str, StackState], str | None]:
     states, unread = setting.authorities()
-    if unread:
-        return states, f"{unread[0].stack} may own it and cannot be read: {unread[0].reason}"
-    for name, state in states.items():
-        if state.locks:
-            return states, f"{name} is being written to: locked by {state.locks[0].created_by}"
-        if state.pending:
-            return states, f"{name} has pending operations, which are settled first"
-    return states, None
+    return states, no_word(states, unread)
 
 
 def _fleet(action: Action, states: Mapping[str, StackState], setting: Setting) -> FleetSpec | None:

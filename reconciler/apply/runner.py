@@ -241,7 +241,7 @@ class Applier:
         decision = decide(action, setting)
         if isinstance(decision, Skip):
             return ActionOutcome(action=action, status=ActionStatus.SKIPPED, text=decision.why)
-        return drive(action, decision, setting)
+        return drive(action, decision, setting, just_decided=True)
 
     def _go_on(self, action: Action, deletion: Deletion, setting: Setting) -> ActionOutcome:
         return drive(action, self.store.warrant_of(deletion, lease=setting.lease), setting)

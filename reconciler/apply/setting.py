@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.apply.journal import Journal
@@ -28,6 +28,10 @@ DELETION_PATIENCE_SECONDS: Final = 300.0
 POLL_SECONDS: Final = (1.0, 2.0, 3.0, 5.0, 5.0, 10.0, 15.0, 30.0)
 
 
+# How old a state may be that a write of tags relies on: an export takes seconds, and hundreds of children need tags.
+LATELY_SECONDS: Final = 30.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     scope: Scope
@@ -42,6 +46,16 @@ class Setting:
     patience_seconds: float = DELETION_PATIENCE_SECONDS
     planned_stacks: frozenset[str] = frozenset()  # what the plan's verdicts rest on
     records: Records = NO_ROWS
+    lately: dict[str, tuple[float, StackState]] = field(default_factory=dict)  # stack -> when it was read, and what
+
+    def state_lately(self, stack: str) -> StackState:
+        """The state of one stack, read within the last `LATELY_SECONDS`. Raises what reading it raises."""
+        now = self.clock.monotonic()
+        at, state = self.lately.get(stack, (now, None))
+        if state is None or now - at > LATELY_SECONDS:
+            state = self.engine.read(stack)
+            self.lately[stack] = now, state
+        return state
 
     def rows(self) -> Rows:
         """The rows of workers, read now. Raises ReconcilerError when they cannot be read: nothing is done then."""
@@ -52,25 +66,40 @@ class Setting:
         """What the store remembers, with the machines that rows name. Raises what reading either raises."""
         return with_rows(self.store.memory(self.scope.uuid), self.rows())
 
-    def authorities(self) -> tuple[Mapping[str, StackState], tuple[UnreadStack, ...]]:
+    def authorities(self, *, besides: Iterable[str] = ()) -> tuple[Mapping[str, StackState], tuple[UnreadStack, ...]]:
         """Every stack that may own something in the project, read now.
 
         A stack that the plan was made from and that nothing names any more (another backend, a pattern that matches
-        nothing) is unread, not absent: otherwise everything in it would look like nobody's.
+        nothing) is unread, not absent: otherwise everything in it would look like nobody's. `besides`: stacks that
+        must be found as well, for what no plan names.
         """
         names, unnamed = name_stacks(self.engine, self.scope.stacks)
         read = read_stacks(self.engine, names, executor=self.executor)
-        lost = sorted(self.planned_stacks - set(names))
+        lost = sorted(self.planned_stacks.union(besides) - set(names))
         gone = (
             UnreadStack(
                 stack=name,
                 code="RC0608",
-                reason="it was read for the plan and is not found",
-                hint="Name the backend and the stacks as they were when the plan was made.",
+                reason="it was read before and is not found now",
+                hint="Name the backend and the stacks as they were then.",
             )
             for name in lost
         )
         return read.states, (*unnamed, *read.unread, *gone)
+
+
+def no_word(states: Mapping[str, StackState], unread: Sequence[UnreadStack]) -> str | None:
+    """Why these stacks cannot say that nobody owns a thing; None when they can (rules 3 and 15)."""
+    if unread:
+        return f"{unread[0].stack} may own it and cannot be read: {unread[0].reason}"
+    if not states:
+        return "no stack was read that could own it"
+    for name, state in states.items():
+        if state.locks:
+            return f"{name} is being written to: locked by {state.locks[0].created_by}"
+        if state.pending:
+            return f"{name} has pending operations, which are settled first"
+    return None
 
 
 def known_ids(states: Mapping[str, StackState]) -> dict[Kind, set[str]]:

@@ -6,6 +6,10 @@ bring back; and what `changed` says of a size or a type, a policy does not say a
 
 Repair adds tags and does nothing else. To a resource that a program manages it adds none, unless the program ignores
 changes of the tags: the next `up` after a refresh would take them off. For those the reason is the line to write.
+
+A tag that would say whose a thing is (an owner tag, or one that a fleet's mapping matches) is written only where its
+program declares it, on itself or on its machine. Else the policy would make one of the two proofs of rule 9 out of
+nothing, and what is taken out of a state one day would be destroyed for it.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ def with_policy(found: Sequence[Finding], context: Context) -> list[Finding]:
         left = [violation for violation in violations if violation.facet not in _covered(one, specific)]
         other = specific.get(one.resource.ref)
         if left and other is not None and other.kind is FindingKind.UNTAGGED_CHILD:
-            extended[one.resource.ref] = _extended(other, left)
+            extended[one.resource.ref] = _extended(other, left, one, context)
             left = [violation for violation in left if not _is_added(violation)]
         if left:
             finding = _finding(one, left, context)
@@ -107,6 +111,12 @@ def _additions(violations: Iterable[Violation], tags: Sequence[str]) -> tuple[st
     return tuple(dict.fromkeys(tag for tag in wanted if tag not in tags))
 
 
+def _written(wanted: Iterable[str], one: Judged, context: Context) -> tuple[str, ...]:
+    """Of these tags those that a repair may write: none that would be a proof and that no program declares."""
+    mapped = {tag for rule in context.scope.fleets for tag in rule.tags}
+    return tuple(tag for tag in wanted if tag in one.base.tags or not (is_own(tag) or tag in mapped))
+
+
 def _in_full(violation: Violation, one: Judged) -> Violation:
     """A child gets all owner tags that its machine declares, slot and revision among them, as its root does."""
     declared = tuple(tag for tag in one.base.tags if is_own(tag))
@@ -114,9 +124,9 @@ def _in_full(violation: Violation, one: Judged) -> Violation:
     return replace(violation, add=declared) if whole and violation.add else violation
 
 
-def _extended(finding: Finding, violations: Sequence[Violation]) -> Finding:
+def _extended(finding: Finding, violations: Sequence[Violation], one: Judged, context: Context) -> Finding:
     tags = finding.tags_after or ()
-    added = _additions(violations, tags)
+    added = _written(_additions(violations, tags), one, context)
     if not added:
         return finding
     reason = f"{finding.reason}; and {len(added)} tag(s) that the policy wants"
@@ -125,8 +135,9 @@ def _extended(finding: Finding, violations: Sequence[Violation]) -> Finding:
 
 def _finding(one: Judged, violations: Sequence[Violation], context: Context) -> Finding:
     resource, base = one.resource, one.base
-    added = _additions([_in_full(violation, one) for violation in violations], resource.tags)
-    verdict, action, reason = _judge(one, violations, added, context)
+    wanted = _additions([_in_full(violation, one) for violation in violations], resource.tags)
+    added = _written(wanted, one, context)
+    verdict, action, reason = _judge(one, violations, wanted, added, context)
     worker = base.subject.worker
     return Finding(
         kind=FindingKind.POLICY,
@@ -149,7 +160,7 @@ def _finding(one: Judged, violations: Sequence[Violation], context: Context) -> 
 
 
 def _judge(
-    one: Judged, violations: Sequence[Violation], added: tuple[str, ...], context: Context
+    one: Judged, violations: Sequence[Violation], wanted: tuple[str, ...], added: tuple[str, ...], context: Context
 ) -> tuple[Verdict, ActionKind, str]:
     said = _said(violations)
     if not any(violation.severity.blocks for violation in violations):
@@ -160,8 +171,8 @@ def _judge(
         return Verdict.WAIT, action, hold
     if action is ActionKind.TAG:
         return Verdict.ACT, action, f"{said}: {_list(added)} added"
-    if added and one.base.declared and not one.child:
-        return Verdict.ASK, action, f"{said}; declare {_list(added)} in the tags of {one.base.name}"
+    if wanted and one.base.ledger is Ledger.STATE and (not one.child or not added):
+        return Verdict.ASK, action, f"{said}; declare {_list(wanted)} in the tags of {one.base.name}"
     hints = dict.fromkeys(violation.rule.hint for violation in violations if violation.rule.hint)
     return Verdict.ASK, action, f"{said}{'; ' if hints else ''}{' '.join(hints)}"
 

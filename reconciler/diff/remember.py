@@ -4,7 +4,8 @@ Lineage is learnt from what is managed now: a resource in a stack's state, the v
 that state made, and what hangs on the machine of a worker's row and was made for it. What a person attached to it is
 not of its lineage. Sightings are learnt from the leftovers, and only while every stack and row was read and no stack
 was being written to: without an authority nothing is known to be unowned. An incomplete sweep teaches what it saw, and
-forgets only what it saw owned or used.
+forgets only what it saw owned or used. A sweep whose clock is wrong is none of the complete ones and dates nothing: a
+time that it wrote would be in the memory after the clock was set right, and a grace would seem to be over.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def is_complete(world: World) -> bool:
 
 def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -> SweepRecord:
     context = Context(world)
-    complete = is_complete(world)
+    complete = is_complete(world) and _clock_is_right(world)
     counts: dict[Kind, int] = {}
     for scan in world.inventory.scans.values():
         counts[scan.kind] = counts.get(scan.kind, 0) + len(scan.items)
@@ -58,7 +59,9 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
         closable=_closable(world, complete=complete),
         new_lineage=lineage,
         newly_unowned=(
-            {ref: world.finished_ms for ref in sorted(unowned) if ref not in known} if _authorities_spoke(world) else {}
+            {ref: world.finished_ms for ref in sorted(unowned) if ref not in known}
+            if _authorities_spoke(world) and _clock_is_right(world)
+            else {}
         ),
         managed_again=tuple(_managed_again(context)),
         owned_again=tuple(sorted(_owned_again(context, known, unowned=unowned, complete=complete))),
@@ -78,6 +81,12 @@ def _closable(world: World, *, complete: bool) -> frozenset[str] | None:
 
 def _authorities_spoke(world: World) -> bool:
     return bool(world.states) and not world.unread and world.unread_records is None and not world.live_stacks
+
+
+def _clock_is_right(world: World) -> bool:
+    """As far as the API's own clock tells, by the measure of the rail."""
+    skew = world.health.skew_seconds
+    return skew is None or abs(skew) <= world.scope.limits.clock_skew_seconds
 
 
 def _managed_again(context: Context) -> Iterator[Ref]:

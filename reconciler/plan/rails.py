@@ -8,9 +8,10 @@ what went over it: a run that is wrong about one thing is not believed about the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from reconciler.diff.ownership import in_use
 from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
@@ -142,38 +143,42 @@ def _rate(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
 
 
 def _lost(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
-    """A state that lost its machines while they run is not believed (reports R011 and R017).
+    """A state that lost what exists is not believed (reports R011 and R017).
 
-    An engine deletes a machine before it forgets it. A state that forgot several that run was emptied, restored from an
-    old file, or refreshed with a bad key: then everything looks left over, and is at work. One alone is an ordinary
-    leftover. A machine that is not destroyed counts as well; only where none is does nothing depend on it.
+    An engine deletes a thing before it forgets it. A state that forgot several machines, addresses or volumes that are
+    there was emptied, restored from an old file, or refreshed with a bad key: then everything looks left over, and is
+    at work or kept for it. One alone is an ordinary leftover. What is not destroyed counts as well; only where nothing
+    of a kind is destroyed does nothing depend on it.
     """
-    doing = {ref for action in destroys for ref in action.refs if ref.kind is Kind.SERVER}
-    forgotten = list(_forgotten(world)) if doing else []
-    lost = Counter(stack for _, stack in forgotten)
-    touched = {stack for ref, stack in forgotten if ref in doing}
-    shares = [(_share_lost(world, stack, lost[stack]), stack) for stack in sorted(touched) if lost[stack] > 1]
+    doing = {ref for action in destroys for ref in action.refs}
+    forgotten = list(_forgotten(world, {ref.kind for ref in doing}))
+    lost = Counter((stack, ref.kind) for ref, stack in forgotten)
+    touched = {(stack, ref.kind) for ref, stack in forgotten if ref in doing}
+    shares = [(_share_lost(world, *one, lost[one]), *one) for one in sorted(touched) if lost[one] > 1]
     if shares:
-        share, stack = max(shares)
-        text = f"percent of its machines, {lost[stack]} that run, are in the state of {stack} no more"
+        share, stack, kind = max(shares)
+        what = f"{kind.value.replace('_', ' ')}s"
+        text = f"percent of its {what}, {lost[stack, kind]} that exist, are in the state of {stack} no more"
         yield _check("lost-state", limit=world.scope.limits.shrink_percent, value=share, text=text)
 
 
-def _forgotten(world: World) -> Iterator[tuple[Ref, str]]:
-    """Each machine that runs and that no state holds any more, with the stack that held it."""
+def _forgotten(world: World, kinds: Collection[Kind]) -> Iterator[tuple[Ref, str]]:
+    """Each thing of these kinds that exists and that no state holds any more, with the stack that held it."""
     memory, states = world.memory, world.states
-    for server in world.inventory.of_kind(Kind.SERVER):
-        line, ref = memory.lineage.get(server.ref), server.ref
-        if line is None or line.source != "state" or line.stack is None or line.stack not in states:
-            continue
-        if ref in memory.released or ref in memory.doomed or any(ref in state.by_ref for state in states.values()):
-            continue
-        yield ref, line.stack
+    for kind in sorted(kinds):
+        for found in world.inventory.of_kind(kind):
+            line, ref = memory.lineage.get(found.ref), found.ref
+            if line is None or line.source != "state" or line.stack is None or line.stack not in states:
+                continue
+            if ref in memory.released or ref in memory.doomed or any(ref in state.by_ref for state in states.values()):
+                continue
+            if not in_use(found):  # what hangs on a machine is counted with it
+                yield ref, line.stack
 
 
-def _share_lost(world: World, stack: str, lost: int) -> float:
+def _share_lost(world: World, stack: str, kind: Kind, lost: int) -> float:
     entries = world.states[stack].resources
-    kept = sum(1 for entry in entries if (ref := entry.ref) is not None and ref.kind is Kind.SERVER)
+    kept = sum(1 for entry in entries if (ref := entry.ref) is not None and ref.kind is kind)
     return 100 * lost / (lost + kept)
 
 

@@ -86,6 +86,41 @@ def test_what_the_program_ignores_may_be_tagged(ignored: str) -> None:
     assert finding.tags_after == (*ONE.server.tags, "role=ci")
 
 
+UNTAGGED = replace(ONE.server, tags=("reconciler:fleet=linux",))
+
+
+@pytest.mark.parametrize("rule", [{"id": "own", "check": "ownership"}, ROLE], ids=["owner", "mapped"])
+def test_no_policy_writes_a_tag_that_would_prove_whose_a_thing_is(rule: dict[str, Any]) -> None:
+    """Rule 9: the state's memory of it is one proof, and a tag of our own making must not be the second."""
+    entry = replace(entry_of(UNTAGGED, ONE.root, ONE.ip), ignore_changes=("tags",))
+    fleets = (FleetMatch(name="ci", tags=("role=ci",), require=1),)
+    given = judged(
+        {**rule, "kinds": ["server"]},
+        cloud=(UNTAGGED, ONE.root, ONE.ip),
+        states=[state(entry, ONE.entries[1])],
+        scope=scope(fleets=fleets),
+    )
+    finding = next(one for one in found(given, FindingKind.POLICY))
+    assert (finding.verdict, finding.action, finding.tags_after) == (Verdict.ASK, ActionKind.NONE, None)
+    assert "declare `" in finding.reason
+
+
+def test_a_mapped_tag_that_its_machine_declares_is_written_on_a_root_volume() -> None:
+    declared = replace(ONE.server, tags=(*ONE.server.tags, "role=ci"))
+    given = judged(
+        cloud=(declared, ONE.root, ONE.ip),
+        states=[state(entry_of(declared, ONE.root, ONE.ip), ONE.entries[1])],
+        scope=scope(fleets=(FleetMatch(name="ci", tags=("role=ci",), require=1),)),
+    )
+    tags = {one.subjects[0].kind: one.tags_after for one in found(given, FindingKind.POLICY)}
+    assert tags["volume"] == (*ONE.root.tags, "role=ci")
+
+
+def test_a_mapped_tag_that_no_program_declares_is_not_written_on_a_root_volume() -> None:
+    given = judged(scope=scope(fleets=(FleetMatch(name="ci", tags=("role=ci",), require=1),)))
+    assert {one.action for one in found(given, FindingKind.POLICY)} == {ActionKind.NONE}
+
+
 def test_a_root_volume_is_tagged_and_keeps_what_it_has() -> None:
     root = replace(ONE.root, tags=("theirs", *ONE.root.tags))
     finding = of("volume", cloud=(ONE.server, root, ONE.ip))

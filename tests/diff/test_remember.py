@@ -13,7 +13,7 @@ from reconciler.model.finding import FindingKind
 from reconciler.model.memory import Memory, SweepRecord
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.state import Lock, UnreadStack
-from reconciler.model.world import World
+from reconciler.model.world import Health, World
 from tests.builders import (
     NOW,
     OTHER_PROJECT,
@@ -201,3 +201,13 @@ def test_the_row_counts_what_was_seen_and_what_was_found() -> None:
 def test_unmanaged_things_open_no_episode() -> None:
     made = record(world(FREE, server("theirs")))
     assert [one.kind for one in made.findings] == [FindingKind.DETACHED]
+
+
+@pytest.mark.parametrize("skew", [-7200.0, 7200.0])
+def test_a_sweep_with_a_wrong_clock_dates_nothing(skew: float) -> None:
+    """A sighting of two hours ago would end a grace as soon as the clock is set right."""
+    left = ip("left", tags=owner_tags(1))
+    right = record(world(left))
+    wrong = record(world(left, health=Health(calls=50, skew_seconds=skew)))
+    assert (set(right.newly_unowned), right.complete) == ({left.ref}, True)
+    assert (wrong.newly_unowned, wrong.complete) == ({}, False)

@@ -23,6 +23,7 @@ from tests.builders import (
     absent,
     entry_of,
     ip,
+    lineage,
     machine,
     owner_tags,
     remembered,
@@ -127,8 +128,10 @@ def last(counts: dict[Kind, int], **changes: Any) -> dict[str, Any]:
 def test_an_inventory_that_shrank_is_not_believed() -> None:
     shrunk = limited(shrink_percent=30.0)
     assert blocked(prune(*volumes(1), limits=shrunk, memory=last({Kind.SERVER: 20}))) == ["shrink-server"]
-    assert blocked(prune(*volumes(14), limits=shrunk, memory=last({Kind.VOLUME: 20}))) == []
-    assert blocked(prune(*volumes(13), limits=shrunk, memory=last({Kind.VOLUME: 20}))) == ["shrink-volume"]
+    roots = {ref: line for one in volumes(14) for ref, line in lineage(one, source="attached").items()}
+    once = last({Kind.VOLUME: 20}, lineage=roots)
+    assert blocked(prune(*volumes(14), limits=shrunk, memory=once)) == []
+    assert blocked(prune(*volumes(13), limits=shrunk, memory=once)) == ["shrink-volume"]
 
 
 def test_an_inventory_that_shrank_by_our_own_deletions_is_believed() -> None:

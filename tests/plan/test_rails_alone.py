@@ -19,9 +19,10 @@ from reconciler.kernel.errors import RefusedError
 from reconciler.model.plan import ActionStatus, Mode
 from reconciler.model.policy import Policies
 from reconciler.model.scope import Limits, Ownership, Rail
+from reconciler.model.state import StateResource
 from reconciler.plan.approval import approvable
 from reconciler.policy.decode import decode_value
-from reconciler.simulator import FaultRule
+from reconciler.simulator import ZONE, FaultRule
 from tests.apply.rig import OWNER, STACK, Rig
 from tests.records.staff import intend
 
@@ -230,6 +231,32 @@ def test_this_rail_alone_stops_the_mistake(tmp_path: Path, name: str) -> None:
     assert f"over a limit: {name}: " in refused.value.message
     assert rig.picture() == before
     assert (lost(rig, things), rig.store.open_deletions(rig.scope.uuid)) == ([], ())
+
+
+def test_a_state_that_lost_its_addresses_is_not_believed_either(tmp_path: Path) -> None:
+    """A stack of reserved addresses that was emptied has no machine, and an address that is lost never comes back."""
+    rig = made(tmp_path, Case(an_ip, {}))
+    ips = [str(rig.stranger("add_ip", tags=TAGS)["ip"]) for _ in range(4)]
+    entries = tuple(
+        StateResource(urn=f"urn:pulumi:prod::a::{_IP}::a{n}", type=_IP, id=f"{ZONE}/{ip}", custom=True)
+        for n, ip in enumerate(ips)
+    )
+    state = replace(rig.engine.states[STACK], stack="fleet/addresses", resources=entries, outputs={})
+    rig.engine.add(state)
+    rig.scope = replace(rig.scope, stacks=("fleet/*",), ownership=Ownership.TWO_PROOFS)
+    rig.sweep()
+    rig.engine.add(replace(state, resources=(), serial="2"))
+    grown_old(rig)
+    rig.scope = replace(rig.scope, limits=tight(shrink_percent=30.0))
+    plan = rig.plan()
+    assert [rail.name for rail in plan.blocked] == ["lost-state"]
+    assert "4 that exist" in plan.blocked[0].text
+    with pytest.raises(RefusedError):
+        rig.applier().apply(plan)
+    assert all(rig.exists(ip) for ip in ips)
+
+
+_IP: Final = "scaleway:instance/ip:Ip"
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.limits])
