@@ -1,9 +1,9 @@
 """Runs the product over a world for as long as it takes, and looks at the truth after every step.
 
 A round is what a cron job does: `apply` in mode prune, which goes on with what an earlier run left, looks, plans, and
-acts; before the first one there is a `drift`. Sixteen minutes pass between two rounds, more than any grace. The condition of the world ends
-with the first round. A lie is told during the first three and not afterwards, so that everything can come to rest; how
-it is told is its own business.
+acts; before the first one there is a `drift`. Sixteen minutes pass between two rounds, more than any grace. The
+condition of the world ends with the first round. A lie is told during the first three and not afterwards, so that
+everything can come to rest; how it is told is its own business.
 """
 
 from __future__ import annotations
