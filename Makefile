@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup toolchain demo test lint fidelity equivalence adoption lies mutants bench docs
+.PHONY: help setup toolchain demo test lint cases fidelity equivalence adoption lies mutants bench docs
 
 PYTHON ?= python3
 VENV := .venv/bin
@@ -45,6 +45,11 @@ fidelity: setup ## the simulator against recorded traffic of the live API (about
 	@echo "fidelity: every recorded exchange, replayed against the simulator (about 20 s)" >&2
 	@$(VENV)/python -m tests.fidelity
 	@echo "fidelity: done" >&2
+
+cases: setup ## every case of tests/cases against the simulator: one verdict a line and a total
+	@echo "cases: tests/cases against the simulator" >&2
+	@$(VENV)/reconciler simulate run -j 2 tests/cases
+	@echo "cases: done" >&2
 
 equivalence: setup ## our verdicts against `pulumi refresh` on the same worlds
 	@echo "equivalence: our findings and the engine's on the same worlds" >&2

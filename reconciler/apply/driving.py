@@ -31,6 +31,7 @@ class _Drive:
     sent: set[Ref] = field(default_factory=set)
     memory: Memory = NO_MEMORY
     last: str = "nothing was answered yet"
+    said: bool = False  # whether this round has told why it is not over
 
     def run(self) -> ActionOutcome:
         setting = self.setting
@@ -54,7 +55,8 @@ class _Drive:
     def _round(self) -> set[Ref]:
         """One look at every id, with at most one destructive call each; the ids that are not gone yet."""
         left: set[Ref] = set()
-        self.memory = self.setting.store.memory(self.setting.scope.uuid)
+        self.said = False
+        self.memory = self.setting.memory()
         for ref in self._order():
             if ref in self.struck:
                 continue
@@ -64,7 +66,7 @@ class _Drive:
             if ref.kind is Kind.IP and probe.status == 403 and ref in self.sent:
                 continue  # the API answers 403 for a deleted IP; the final proof is by two complete lists
             if probe.presence is Presence.UNKNOWN or probe.resource is None:
-                self.last = f"{ref} cannot be read: {probe.reason or probe.status}"
+                self._say(f"{ref} cannot be read: {probe.reason or probe.status}")
                 left.add(ref)
             elif not self._strike_if_refused(ref, probe):
                 left.add(ref)
@@ -92,7 +94,12 @@ class _Drive:
                 self.warrant = setting.store.strike(self.warrant, ref=each, why=why, lease=setting.lease)
                 self.struck.append(each)
                 setting.journal.write(self.action, "struck", ref=str(each), why=why)
-        self.last = f"{ref}: {why}"
+        self._say(f"{ref}: {why}")
+
+    def _say(self, text: str) -> None:
+        """Why it is not over. The first of a round counts: what comes after it waits for the server, and says so."""
+        if not self.said:
+            self.last, self.said = text, True
 
     def _send(self, ref: Ref, probe: Probe) -> None:
         setting = self.setting
@@ -104,15 +111,16 @@ class _Drive:
         try:
             answer = setting.cloud.destroy(self.warrant, ref)
         except CloudError as error:
-            self.last = f"{ref}: {error.message}"
-            setting.store.note_error(self.warrant, error=self.last, retry_seconds=1.0, lease=setting.lease)
+            text = f"{ref}: {error.message}"
+            self._say(text)
+            setting.store.note_error(self.warrant, error=text, retry_seconds=1.0, lease=setting.lease)
             return
         if answer.answer in (DestroyAnswer.ACCEPTED, DestroyAnswer.ALREADY_GONE):
             self.sent.add(ref)
             setting.journal.write(self.action, "sent", ref=str(ref), answer=answer.answer.value)
         elif answer.answer is DestroyAnswer.REFUSED:
             self._strike(ref, answer.text)
-        self.last = f"{ref}: {answer.text}"
+        self._say(f"{ref}: {answer.text}")
 
     def _covers_children(self, server: Server) -> bool:
         """Local storage that appeared since the decision would die with the server: then nothing is sent."""

@@ -14,8 +14,17 @@ from reconciler.model.resources import Ip, Nic, Ref, Resource, Server, Volume, o
 from reconciler.model.scope import Scope
 
 
-def refusal(resource: Resource, *, target: Ref, doomed: frozenset[Ref], scope: Scope, memory: Memory) -> str | None:
-    """Why this resource must not be destroyed, or None. `doomed` are all ids of the deletion."""
+def refusal(
+    resource: Resource,
+    *,
+    target: Ref,
+    doomed: frozenset[Ref],
+    scope: Scope,
+    memory: Memory,
+    worker: str | None = None,
+) -> str | None:
+    """Why this resource must not be destroyed, or None. `doomed` are all ids of the deletion. `worker`: whose row is
+    to be doomed with the target, so that it is no hold on it."""
     if resource.project != scope.project:
         return f"it belongs to project {resource.project}"
     other = foreign_scope(resource.tags, scope=scope)
@@ -28,6 +37,9 @@ def refusal(resource: Resource, *, target: Ref, doomed: frozenset[Ref], scope: S
         return "it is protected at the provider"
     if resource.ref in memory.held:
         return "an adoption holds it"
+    row = memory.recorded.get(resource.ref)
+    if row is not None and row.holds and row.worker != worker:
+        return f"the row of worker {row.worker} holds it"
     if resource.ref in memory.released:
         return released_reason(memory.released[resource.ref])
     stranger = _stranger(resource, doomed)

@@ -14,6 +14,7 @@ from reconciler.apply.driving import drive
 from reconciler.apply.effects import effects_of
 from reconciler.apply.journal import Journal, no_checkpoint
 from reconciler.apply.lease import held_lease
+from reconciler.apply.recording import attach, end_doomed_row, purge, record
 from reconciler.apply.refreshing import refresh
 from reconciler.apply.setting import DELETION_PATIENCE_SECONDS, Setting
 from reconciler.apply.staleness import Doors, refuse_changed_subjects
@@ -27,9 +28,11 @@ from reconciler.model.money import Cost, total
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus, Mode, Plan, RunOutcome
 from reconciler.model.scope import Scope
 from reconciler.model.warrant import Deletion, DeletionStage
+from reconciler.observe.rows import NO_ROWS
 from reconciler.plan import canonical, digest, load
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Lease, Store
 
 # Calls needed before a share of failures means anything.
@@ -56,6 +59,7 @@ class Applier:
     checkpoint: Callable[[str], None] = no_checkpoint
     patience_seconds: float = DELETION_PATIENCE_SECONDS
     heartbeat: bool = True
+    records: Records = NO_ROWS
 
     def apply(self, plan: Plan, *, from_file: bool = False) -> RunOutcome:
         """Raises RefusedError (6), NotLeaderError (75), AuthenticationError (3); everything else is an outcome.
@@ -101,7 +105,13 @@ class Applier:
         return tuple(run.run_id for run in self.store.runs_of(digest))
 
     def _doors(self) -> Doors:
-        return Doors(cloud=self.cloud, engine=self.engine, executor=self.executor, patterns=self.scope.stacks)
+        return Doors(
+            cloud=self.cloud,
+            engine=self.engine,
+            executor=self.executor,
+            patterns=self.scope.stacks,
+            records=lambda: self.records.read(self.scope.uuid),
+        )
 
     def _empty_plan(self) -> Plan:
         """What a run needs that has nothing to do but to finish what earlier runs decided."""
@@ -148,6 +158,7 @@ class Applier:
             stopped=self.stopped,
             patience_seconds=self.patience_seconds,
             planned_stacks=frozenset(plan.serials),
+            records=self.records,
         )
         outcomes = self.drive_open(plan, setting)
         for action in plan.actions:
@@ -202,10 +213,23 @@ class Applier:
                 return adopt(action, setting)
             case ActionKind.CLEAR:
                 return clear(action, setting)
+            case ActionKind.RECORD:
+                return record(action, setting)
+            case ActionKind.ATTACH:
+                return attach(action, setting)
+            case ActionKind.PURGE:
+                return purge(action, setting)
             case ActionKind.DESTROY:
-                return self._destroy(action, setting)
+                return self._with_its_row(action, setting)
             case _:
                 raise InternalError(f"no way to carry out {action.kind.value}", code="RC0902")
+
+    def _with_its_row(self, action: Action, setting: Setting) -> ActionOutcome:
+        """The machine of a row goes first, then the row: each of the two can be tried again alone."""
+        outcome = self._destroy(action, setting)
+        if action.worker is not None and outcome.status in (ActionStatus.DONE, ActionStatus.SKIPPED):
+            end_doomed_row(action, setting)
+        return outcome
 
     def _destroy(self, action: Action, setting: Setting) -> ActionOutcome:
         for deletion in self.store.open_deletions(self.scope.uuid):
@@ -243,7 +267,9 @@ def apply_plan(
     executor: Executor,
     holder: str,
     stopped: Callable[[], bool] = _never,
+    checkpoint: Callable[[str], None] = no_checkpoint,
     from_file: bool = False,
+    records: Records = NO_ROWS,
 ) -> RunOutcome:
     """Carry out a registered plan. See `Applier.apply` for what it raises."""
     return Applier(
@@ -256,6 +282,8 @@ def apply_plan(
         executor=executor,
         holder=holder,
         stopped=stopped,
+        checkpoint=checkpoint,
+        records=records,
     ).apply(plan, from_file=from_file)
 
 
@@ -270,6 +298,8 @@ def resume(
     executor: Executor,
     holder: str,
     stopped: Callable[[], bool] = _never,
+    checkpoint: Callable[[str], None] = no_checkpoint,
+    records: Records = NO_ROWS,
 ) -> RunOutcome | None:
     """Go on with a run of this scope that was killed; None when there is none."""
     return Applier(
@@ -282,6 +312,8 @@ def resume(
         executor=executor,
         holder=holder,
         stopped=stopped,
+        checkpoint=checkpoint,
+        records=records,
     ).resume()
 
 

@@ -39,7 +39,7 @@ def scene_of(before: StackState, setting: Setting) -> Scene | NoScene:
     return Scene(
         state=after,
         scope=setting.scope,
-        memory=setting.store.memory(setting.scope.uuid),
+        memory=setting.memory(),
         now_ms=setting.clock.now_ms(),
         processes=processes.get(stack, ()),
         resources=lambda kind: _of_kind(scans, kind),

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from reconciler.apply.journal import Journal
+from reconciler.diff.recorded import Rows, with_rows
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import EngineError
 from reconciler.kernel.executor import Executor
+from reconciler.model.memory import Memory
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.scope import Scope
 from reconciler.model.state import StackState, UnreadStack
 from reconciler.observe.authorities import name_stacks, read_stacks
+from reconciler.observe.rows import NO_ROWS
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Lease, Store
 
 # How long one run waits for one deletion to be proved gone before a later run goes on with it. Recorded: a server's
@@ -37,6 +41,16 @@ class Setting:
     stopped: Callable[[], bool]
     patience_seconds: float = DELETION_PATIENCE_SECONDS
     planned_stacks: frozenset[str] = frozenset()  # what the plan's verdicts rest on
+    records: Records = NO_ROWS
+
+    def rows(self) -> Rows:
+        """The rows of workers, read now. Raises ReconcilerError when they cannot be read: nothing is done then."""
+        view = self.records.read(self.scope.uuid)
+        return Rows(view, view)
+
+    def memory(self) -> Memory:
+        """What the store remembers, with the machines that rows name. Raises what reading either raises."""
+        return with_rows(self.store.memory(self.scope.uuid), self.rows())
 
     def authorities(self) -> tuple[Mapping[str, StackState], tuple[UnreadStack, ...]]:
         """Every stack that may own something in the project, read now.

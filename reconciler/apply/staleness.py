@@ -9,7 +9,7 @@ the plan itself has done in an earlier run is no change either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,10 +20,12 @@ from reconciler.kernel.executor import Executor
 from reconciler.model.finding import ActionKind
 from reconciler.model.inventory import Presence, Probe
 from reconciler.model.plan import Action, Plan
+from reconciler.model.records import RecordsView
 from reconciler.model.resources import Ref
 from reconciler.model.state import StackState
 from reconciler.observe.authorities import name_stacks, read_stacks
 from reconciler.plan.fingerprint import ENTRY, UNCHANGED, differences, of_entry, of_resource
+from reconciler.plan.rows import mark_of
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
 
@@ -40,6 +42,7 @@ class Doors:
     engine: Engine
     executor: Executor
     patterns: tuple[str, ...]
+    records: Callable[[], RecordsView]
 
 
 def refuse_moved_stacks(plan: Plan, *, engine: Engine, effects: Effects) -> None:
@@ -68,6 +71,7 @@ def refuse_changed_subjects(plan: Plan, *, doors: Doors, effects: Effects) -> No
         name = f"action {number} ({action.kind.value} {_target(action)})"
         stale += [f"{name}: {what}" for what in _changed(action, probes)]
         unread += [f"{name}: {what}" for what in _unread(action, probes)]
+    stale += _rows_now(plan, doors=doors, effects=effects)
     stale += _owned_now(plan, doors=doors, exempt=exempt)
     if stale:
         raise RefusedError(f"the plan is stale: {_some(stale)}", code="RC0608", hint=_REMAKE)
@@ -85,7 +89,9 @@ def _some(parts: list[str]) -> str:
 
 
 def _target(action: Action) -> str:
-    return str(action.refs[0]) if action.refs and action.kind not in _WRITES_STATE else action.stack or action.id
+    if action.refs and action.kind not in _WRITES_STATE:
+        return str(action.refs[0])
+    return f"worker {action.worker}" if action.worker is not None else action.stack or action.id
 
 
 def _fingerprints(action: Action) -> Mapping[str, str]:
@@ -139,6 +145,22 @@ def _owned_now(plan: Plan, *, doors: Doors, exempt: frozenset[str]) -> list[str]
         holder = holder_of(states, tuple(ref for ref in action.refs if str(ref) not in exempt))
         if holder is not None:
             found.append(f"action {number} ({action.kind.value} {_target(action)}): {holder}")
+    return found
+
+
+def _rows_now(plan: Plan, *, doors: Doors, effects: Effects) -> list[str]:
+    """Rows that somebody wrote since. Raises what reading the rows raises: unknown is not unchanged."""
+    planned = [(n, a) for n, a in enumerate(plan.actions, start=1) if mark_of(a) is not None]
+    planned = [(number, action) for number, action in planned if action.id not in effects.begun]
+    if not planned:
+        return []
+    rows = {row.id: row for row in doors.records().workers}
+    found = []
+    for number, action in planned:
+        row = rows.get(action.worker or "")
+        if row is None or row.mark != mark_of(action):
+            what = "is gone" if row is None else "is another one"
+            found.append(f"action {number} ({action.kind.value}): the row of worker {action.worker} {what}")
     return found
 
 

@@ -7,6 +7,7 @@ a resumed run, a fresh one and several scopes never make two documents on one st
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
@@ -20,6 +21,7 @@ from reconciler.model.scope import Scope
 from reconciler.plan import canonical, digest
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report import plan_text, run_text
 from reconciler.report.document import ScopeFailure
@@ -80,6 +82,8 @@ class Doors(TypedDict):
     ids: Ids
     executor: Executor
     holder: str
+    checkpoint: Callable[[str], None]
+    records: Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,8 @@ class Session:
             ids=runtime.ids,
             executor=runtime.executor,
             holder=holder(),
+            checkpoint=runtime.checkpoint,
+            records=runtime.records(self.store),
         )
 
     def show(self, plan: Plan) -> None:

@@ -22,7 +22,7 @@ from reconciler.kernel.errors import (
     StoreError,
     worst_exit,
 )
-from reconciler.model.finding import Finding, Verdict
+from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.plan import ActionStatus, Plan, RunOutcome
 from reconciler.model.scope import Scope
 from reconciler.model.world import Sweep
@@ -154,7 +154,7 @@ def _fresh(session: Session) -> int:
     session.show(plan)
     if not plan.actions:
         return sweep.exit_status
-    left = sweep_exit(sweep.world, [finding for finding in sweep.findings if not _planned(finding, plan)])
+    left = sweep_exit(sweep.world, left_by(plan, sweep.findings))
     return worst_exit(carry_out(session, plan), left)
 
 
@@ -166,6 +166,19 @@ def carry_out(session: Session, plan: Plan) -> int:
         session.out.confirm(f"Apply {len(plan.actions)} action(s) to scope {plan.scope_name}?")
     session.store.register_plan(plan, digest=digest(plan), canonical=canonical(plan))
     return _run(session, plan)
+
+
+def left_by(plan: Plan, findings: Sequence[Finding]) -> list[Finding]:
+    """What a plan leaves to a person when all of it is done. A machine that is adopted fills the slot that it fits."""
+    planned = [finding for finding in findings if _planned(finding, plan)]
+    adopted = [finding for finding in planned if finding.action is ActionKind.ADOPT]
+    filled = {subject.worker for finding in adopted for subject in finding.subjects if subject.worker}
+    return [
+        finding
+        for finding in findings
+        if not _planned(finding, plan)
+        and not (finding.kind is FindingKind.VACANT and finding.subjects[0].worker in filled)
+    ]
 
 
 def _planned(finding: Finding, plan: Plan) -> bool:
@@ -186,6 +199,7 @@ def sweep_of(session: Session) -> Sweep:
         cloud=doors["cloud"],
         engine=doors["engine"],
         memory=Memories(session.store).of(session.scope),
+        records=doors["records"],
         out=session.out,
     )
     warn_of_gaps(sweep, session.out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +22,11 @@ from reconciler.kernel.errors import ReconcilerError, UsageError
 from reconciler.kernel.executor import Executor, ThreadExecutor
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import Randomness, SystemRandomness
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Scope
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Lease, Store
 
 _WORKERS = 8  # threads of one fan-out; the rate budget of the API bounds what they send
@@ -46,6 +48,10 @@ class Adapters(Protocol):
     def engine(self, runtime: Runtime) -> Engine: ...
 
     def store(self, runtime: Runtime) -> Store: ...
+
+    def records(self, runtime: Runtime, store: Store | None, reason: str | None) -> Records:
+        """The rows of workers. `store` None: there is no database, for this reason."""
+        ...
 
     def schema(self, runtime: Runtime) -> str | None:
         """The database and its schema in words; None where there is none yet and the first use makes one."""
@@ -121,6 +127,9 @@ class RealWorld:
 
         return open_store(runtime.settings.database_url, clock=runtime.clock, ids=runtime.ids, create=True)
 
+    def records(self, runtime: Runtime, store: Store | None, reason: str | None) -> Records:
+        return make_records(runtime.settings.records_adapter, store, reason)
+
     def schema(self, runtime: Runtime) -> str | None:
         from reconciler.store import current
 
@@ -144,6 +153,25 @@ class RealWorld:
         return Lease(name=row.name, holder=row.holder, token=row.token, expires_ms=row.expires_ms)
 
 
+def _no_checkpoint(_: str) -> None:
+    """What happens at a checkpoint of a real run."""
+
+
+def make_records(adapter: str, store: Store | None, reason: str | None) -> Records:
+    """The adapter of this name. Rows that are expected and out of reach are no missing rows: reading them fails."""
+    from reconciler.records.none import NoRecords, UnavailableRecords
+
+    if adapter == "none":
+        return NoRecords()
+    from reconciler.store import SqlStore
+
+    if not isinstance(store, SqlStore):
+        return UnavailableRecords(adapter, reason or "there is no database")
+    from reconciler.records.native import NativeRecords
+
+    return NativeRecords(store)
+
+
 def _with_command(environ: Mapping[str, str], command: str) -> Mapping[str, str]:
     """The environment in which `pulumi` means the configured command, which may be a path."""
     path = Path(command).expanduser()
@@ -158,6 +186,8 @@ class Runtime:
     def __init__(self, adapters: Adapters, settings: Settings) -> None:
         self._adapters = adapters
         self.settings = settings
+        # Told of each step that the journal of an `apply` holds. Only a case has one, which may end the process there.
+        self.checkpoint: Callable[[str], None] = getattr(adapters, "checkpoint", _no_checkpoint)
         self.clock = adapters.clock()
         self.randomness = adapters.randomness()
         self.executor = adapters.executor()
@@ -165,6 +195,7 @@ class Runtime:
         self._engine: Engine | None = None
         self._store: Store | None = None
         self._clouds: dict[str, Cloud] = {}
+        self._policies: Policies | None = None
 
     def scopes(self, names: Sequence[str]) -> tuple[Scope, ...]:
         """The scopes of these names, all without one. Raises UsageError RC0109 for a name that is none."""
@@ -188,6 +219,13 @@ class Runtime:
             self._engine = self._adapters.engine(self)
         return self._engine
 
+    def policies(self) -> Policies:
+        """The configured policy with its baseline, read once. Raises ConfigError for a file that is wrong."""
+        if self._policies is None:
+            chosen = self.settings.policy
+            self._policies = load_policies(chosen.file, chosen.baseline)
+        return self._policies
+
     def schema(self) -> str | None:
         """See `Adapters.schema`."""
         return self._adapters.schema(self)
@@ -202,12 +240,29 @@ class Runtime:
             self._store = self._adapters.store(self)
         return self._store
 
+    def records(self, store: Store | None, reason: str | None = None) -> Records:
+        """The rows of workers, behind the configured adapter; see `Adapters.records`."""
+        return self._adapters.records(self, store, reason)
+
     def close(self) -> None:
         """Give back what holds connections; which ports do is their implementations' business."""
         for made in (*self._clouds.values(), self._store):
             close = getattr(made, "close", None)
             if close is not None:
                 close()
+
+
+def load_policies(file: Path | None, baseline: Path | None) -> Policies:
+    """Raises ConfigError for a file that is wrong."""
+    if file is None and baseline is None:
+        return Policies()
+    from reconciler.policy.baseline import load_baseline
+    from reconciler.policy.decode import load_policy
+
+    return Policies(
+        configured=load_policy(file) if file is not None else None,
+        baseline=load_baseline(baseline) if baseline is not None else (),
+    )
 
 
 def open_runtime(options: Globals, *, need_scopes: bool = True) -> Runtime:

@@ -17,11 +17,13 @@ from reconciler.diff.exit import sweep_exit
 from reconciler.diff.remember import sweep_record
 from reconciler.kernel.errors import EXIT_INCOMPLETE, InternalError, ReconcilerError, StoreError, worst_exit
 from reconciler.model.memory import NO_MEMORY, Memory
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Scope
 from reconciler.model.world import Sweep
 from reconciler.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Store
 from reconciler.report.document import ScopeFailure, ScopeResult
 from reconciler.report.gaps import by_code, gaps_of
@@ -59,9 +61,19 @@ def open_memories(runtime: Runtime, out: Out, *, wanted: bool = True) -> Memorie
 
 
 def look(
-    runtime: Runtime, scope: Scope, *, cloud: Cloud, engine: Engine, memory: Memory, out: Out, program: bool = False
+    runtime: Runtime,
+    scope: Scope,
+    *,
+    cloud: Cloud,
+    engine: Engine,
+    memory: Memory,
+    records: Records,
+    out: Out,
+    program: bool = False,
+    policies: Policies | None = None,
 ) -> Sweep:
-    """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview."""
+    """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview. `policies`:
+    other ones than the configured."""
     out.progress(f"scope {scope.name}: reading {len(scope.zones)} zone(s), {len(scope.stacks)} stack pattern(s)")
     world = observe(
         scope=scope,
@@ -72,6 +84,8 @@ def look(
         executor=runtime.executor,
         ids=runtime.ids,
         program=program,
+        records=records,
+        policies=runtime.policies() if policies is None else policies,
     )
     for failed in world.failed_programs:
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")
@@ -124,6 +138,7 @@ def _guarded(
             cloud=runtime.cloud(scope),
             engine=runtime.engine(),
             memory=memories.of(scope),
+            records=runtime.records(memories.store, memories.reason),
             out=out,
             program=program,
         )

@@ -11,7 +11,7 @@ from reconciler.cloud import tags as tagging
 from reconciler.cloud.credentials import Credentials
 from reconciler.cloud.limiter import Limiter
 from reconciler.cloud.transport import Api
-from reconciler.cloud.zones import ZONES
+from reconciler.cloud.zones import FIRST_ZONES, ZONES
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import CloudError
 from reconciler.kernel.executor import Executor, SerialExecutor
@@ -64,19 +64,29 @@ class ScalewayCloud:
         return ZONES
 
     def check_credentials(self) -> None:
-        """One server of one zone. A 403 is an answer: the key is good, and what it may see is for the scans to say.
+        """One server of one zone. A 403 or a 429 is an answer: the key is good, and what it may see is for the scans to
+        say.
 
-        Raises AuthenticationError RC0309 (401) or CloudError RC0401 (no usable answer).
+        A zone that answers with an error says nothing about the others (rule 12), so a zone of each region is asked
+        before the API counts as down. No answer at all is the network's, and the same for every zone.
+
+        Raises AuthenticationError RC0309 (401) or CloudError RC0401.
         """
-        answer = self._api.get(
-            f"/instance/v1/zones/{ZONES[0]}/servers", [("project", self._project), ("per_page", "1"), ("page", "1")]
-        )
-        if not answer.ok and answer.status != 403:
-            raise CloudError(
-                f"the Scaleway API does not answer as it should: {answer.told()}",
-                code="RC0401",
-                hint="Check SCW_API_URL, the network and https://status.scaleway.com.",
+        said = ""
+        for zone in FIRST_ZONES:
+            answer = self._api.get(
+                f"/instance/v1/zones/{zone}/servers", [("project", self._project), ("per_page", "1"), ("page", "1")]
             )
+            if answer.ok or answer.status in (403, 429):
+                return
+            said = said or answer.told()
+            if answer.status is None:
+                break
+        raise CloudError(
+            f"the Scaleway API does not answer as it should: {said}",
+            code="RC0401",
+            hint="Check SCW_API_URL, the network and https://status.scaleway.com.",
+        )
 
     def scan(self, kind: Kind, locality: str, *, known_ids: Collection[str] = ()) -> Scan:
         return scanning.scan(self._api, kind, locality, project=self._project, known_ids=known_ids)

@@ -15,3 +15,4 @@ ZONES: Final = (
 )  # fmt: skip
 
 REGIONS: Final = tuple(dict.fromkeys(region_of(zone) for zone in ZONES))
+FIRST_ZONES: Final = tuple(next(zone for zone in ZONES if region_of(zone) == region) for region in REGIONS)

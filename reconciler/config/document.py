@@ -36,6 +36,7 @@ _CHOICES: Final = {
     FindingKind.DUPLICATE: ("destroy",),
     FindingKind.UNTAGGED_CHILD: ("tag",),
     FindingKind.INTERRUPTED: ("adopt",),
+    FindingKind.STALE_ROW: ("destroy",),
 }
 
 
@@ -104,10 +105,10 @@ def _url(text: str) -> str:
 
 
 def _adapter(name: str) -> str:
-    if name in ("native", "sql", "garm"):
+    if name in ("sql", "garm"):
         raise AdapterUnavailableError("this records adapter is not available in this version")
-    if name != "none":
-        raise ValueError("the records adapter is `none`")
+    if name not in ("native", "none"):
+        raise ValueError("the records adapter is `native` or `none`")
     return name
 
 
@@ -201,6 +202,11 @@ class RecordsTable(Table):
     adapter: Annotated[str, AfterValidator(_adapter)] = "none"
 
 
+class PolicyTable(Table):
+    file: Text | None = None
+    baseline: Text | None = None
+
+
 class ReconcileTable(Table):
     count: Count = _LIMITS.reconcile.count
     percent: Percent = _LIMITS.reconcile.percent
@@ -251,6 +257,7 @@ class Document(Table):
     scope: list[ScopeTable] = Field(default_factory=list)
     fleet: list[FleetTable] = Field(default_factory=list)
     records: RecordsTable = Field(default_factory=RecordsTable)
+    policy: PolicyTable = Field(default_factory=PolicyTable)
     limits: LimitsTable = Field(default_factory=LimitsTable)
     prices: PricesTable = Field(default_factory=PricesTable)
     pulumi: PulumiTable = Field(default_factory=PulumiTable)

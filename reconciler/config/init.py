@@ -46,6 +46,10 @@ uuid = "{uuid}"
 # name = "linux"
 # match = {{ tags = ["role=ci"], name = "ci-linux-*", require = 2 }}
 
+[records]
+# Rows about elastic workers (docs/records.md). "native": in the database above.
+# adapter = "none"
+
 [limits]
 # What one run may change, in number, percent of the kind, and EUR a month. More, and it does nothing at all.
 # reconcile = {{ count = {rail.count}, percent = {rail.percent}, eur_month = {rail.eur_month} }}

@@ -48,7 +48,7 @@ def _of_ours(error: ValueError) -> tuple[str, str, str]:
             named = ", ".join(visible(repr(zone), limit=40) for zone in error.zones)
             return "RC0116", f"unknown zone {named}", f"Known zones: {', '.join(KNOWN_ZONES)}."
         case AdapterUnavailableError():
-            return "RC0120", str(error), 'Take adapter = "none"; what your own tables know stays out of the verdicts.'
+            return "RC0120", str(error), 'Take "native" or "none"; what your own tables know stays out of the verdicts.'
         case ActionError(choices=()):
             hint = "A key is a finding (`orphan`) or a finding with its resource (`detached_volume`)."
             return "RC0114", str(error), hint

@@ -12,6 +12,7 @@ from reconciler.diff.matching import slot_of
 from reconciler.diff.ownership import Claim, claim, never_reason
 from reconciler.diff.pricing import cost_of_all
 from reconciler.diff.properties import same
+from reconciler.diff.recorded import Rows, with_rows, workers_of
 from reconciler.diff.usage import Usage
 from reconciler.model.desired import FLEET_TAG, SLOT_TAG, FleetSpec, tag_value
 from reconciler.model.finding import Evidence, Subject
@@ -43,9 +44,14 @@ class Context:
     def scope(self) -> Scope:
         return self.world.scope
 
-    @property
+    @cached_property
     def memory(self) -> Memory:
-        return self.world.memory
+        return with_rows(self.world.memory, self.rows)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What the rows of workers hold."""
+        return Rows(self.world.records_before, self.world.records)
 
     @property
     def now_ms(self) -> int:
@@ -112,6 +118,16 @@ class Context:
         return {place: tuple(sorted(servers, key=lambda one: one.id)) for place, servers in found.items()}
 
     @cached_property
+    def bearers(self) -> Mapping[str, tuple[Server, ...]]:
+        """Worker -> the servers of the project that carry its id, in a fixed order, whatever else holds them."""
+        found: dict[str, list[Server]] = {}
+        for one in self.index.by_kind[Kind.SERVER].values():
+            if isinstance(one, Server) and one.project == self.scope.project:
+                for worker in set(workers_of(one.tags)):
+                    found.setdefault(worker, []).append(one)
+        return {worker: tuple(sorted(servers, key=lambda one: one.id)) for worker, servers in found.items()}
+
+    @cached_property
     def fleets(self) -> Mapping[str, FleetSpec]:
         """The declared fleets by name; of two with one name (a problem of its own) the first in a fixed order."""
         ordered = sorted(self.world.desired.fleets, key=lambda fleet: (fleet.stack, fleet.uid), reverse=True)
@@ -133,8 +149,9 @@ class Context:
 
     @cached_property
     def unread(self) -> str | None:
-        """The stacks that may own something and could not be read, in words."""
-        return ", ".join(sorted({unread.stack for unread in self.world.unread})) or None
+        """The stacks and rows that may own something and could not be read, in words."""
+        rows = ("the rows of workers",) if self.world.unread_records is not None else ()
+        return ", ".join((*sorted({unread.stack for unread in self.world.unread}), *rows)) or None
 
     def hold_for(self, stack: str) -> str | None:
         """Why nothing may be done to a resource of this stack now."""

@@ -25,6 +25,14 @@ def incomplete(context: Context) -> Iterator[Finding]:
             context=context,
             stack=unread.stack,
         )
+    rows = context.world.unread_records
+    if rows is not None:
+        yield _finding(
+            Subject(kind="records", name=context.world.records.adapter),
+            ledger=Ledger.RECORDS,
+            reason=f"{rows.code}: {rows.reason}",
+            context=context,
+        )
     for failed in context.world.failed_programs:
         yield _finding(
             Subject(kind="program", name=failed.stack, urn=failed.stack),

@@ -8,7 +8,7 @@ proof, which it had when it was decided, and from nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reconciler.diff.context import Context
@@ -44,8 +44,41 @@ def judge_server(server: Server, claim: Claim, *, spared: Iterable[Resource], co
         # Before what speaks against destroying it: to be adopted is no harm.
         lambda: _fits_a_slot(server, claim, context),
         lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
-        lambda: _takes_along(spared, context),
+        lambda: _takes_along(spared, server, context),
         *_common(server, claim, "orphan", context),
+    )
+
+
+def judge_recorded(server: Server, claim: Claim, *, spared: Iterable[Resource], context: Context) -> Judgement:
+    """For the machine of a row that must not stay as it is. The row is its ledger, so no grace runs; everything that
+    speaks against destroying an orphan speaks against this."""
+    holder = context.authority.holder(server.id)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: _parts_not_read(server, context),
+        lambda: Judgement(Verdict.ASK, f"it is {holder} as well") if holder is not None else None,
+        lambda: _moving(server, context),
+        lambda: Judgement(Verdict.ASK, "it is protected at the provider") if server.protected else None,
+        lambda: _takes_along(spared, server, context),
+        lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
+        lambda: _adopted(server.ref, context),
+        lambda: _asks(claim, "stale_row", context),
+        lambda: None if claim.proved else Judgement(Verdict.ASK, claim.why),
+        lambda: Judgement(Verdict.ACT, claim.why),
+    )
+
+
+def judge_unrecorded(server: Server, context: Context) -> Judgement:
+    """For a running machine of an elastic fleet that no row knows."""
+    problems = sorted(context.world.desired.problems)
+    return _first(
+        lambda: _not_read(server.ref, (Kind.SERVER,), context),
+        lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
+        lambda: _moving(server, context),
+        lambda: _held(server.ref, context),  # the row of another scope may
+        lambda: _from_elsewhere(server.ref, context),
+        lambda: _grace(server, context),
+        lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),
     )
 
 
@@ -116,8 +149,11 @@ def _moving(resource: Resource, context: Context) -> Judgement | None:
     return Judgement(Verdict.ASK if stuck(resource) else Verdict.WAIT, f"it is {state}")
 
 
-def _takes_along(spared: Iterable[Resource], context: Context) -> Judgement | None:
+def _takes_along(spared: Iterable[Resource], server: Server, context: Context) -> Judgement | None:
     for child in spared:
+        row = context.rows.holder_beside(child, server.ref, context.memory)
+        if row is not None:
+            return Judgement(Verdict.ASK, f"it uses {child.ref}, which the row of worker {row.id} holds")
         holder = context.authority.holder(child.id)
         if holder is not None:
             return Judgement(Verdict.ASK, f"it uses {child.ref}, which is {holder}: adopt it, or detach that first")
@@ -142,10 +178,16 @@ def _fits_a_slot(server: Server, claim: Claim, context: Context) -> Judgement | 
     return (
         _held(server.ref, context)
         or _from_elsewhere(server.ref, context)
-        or _grace(server, context)
+        or _soon(found, fleet.stack, fits, server, context)
         or _asks(claim, "orphan", context)
         or Judgement(Verdict.ACT, f"{fits}: it is adopted", adopt=found, stack=fleet.stack)
     )
+
+
+def _soon(found: Mapping[Ref, str], stack: str, fits: str, server: Server, context: Context) -> Judgement | None:
+    """It is adopted once its grace is over: nobody is to read that it would be destroyed."""
+    waits = _grace(server, context)
+    return None if waits is None else replace(waits, reason=f"{fits}; {waits.reason}", adopt=found, stack=stack)
 
 
 def _is_slot(text: str, replicas: int) -> bool:
@@ -183,6 +225,13 @@ def _decided(ref: Ref, context: Context) -> Judgement | None:
 
 
 def _held(ref: Ref, context: Context) -> Judgement | None:
+    row = context.memory.recorded.get(ref)
+    if row is not None and row.holds:
+        return Judgement(Verdict.ASK, f"the row of worker {row.worker} holds it")
+    return _adopted(ref, context)
+
+
+def _adopted(ref: Ref, context: Context) -> Judgement | None:
     if ref in context.memory.held:
         return Judgement(Verdict.ASK, "an adoption holds it")
     if context.pending:

@@ -1,7 +1,8 @@
 """What runs and bills and is in no ledger: orphans, detached resources, duplicates, and what is not ours at all.
 
 The inventory was read first and its authorities after it (rule 3): a resource that appears in either read of any
-state, under whatever type, is not a leftover. What is in use by anybody's word is none either.
+state, under whatever type, or that a live row of a worker holds, is not a leftover. What is in use by anybody's word is
+none either.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 from reconciler.diff.authority import Entry, slot_of
 from reconciler.diff.context import Context, entry_subject, subject
 from reconciler.diff.judge import judge_child, judge_server
-from reconciler.diff.ownership import Claim, goes_with, in_use, near_miss
+from reconciler.diff.machines import goes_along, of_worker
+from reconciler.diff.ownership import Claim, in_use, near_miss
 from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import ActionKind, Evidence, Finding, FindingKind, Ledger, Verdict
 from reconciler.model.inventory import Presence
@@ -26,12 +28,18 @@ def leftovers(context: Context) -> Iterator[Finding]:
     held, project = context.held, context.scope.project
     taken: set[Ref] = set()
     for item in context.index.by_kind[Kind.SERVER].values():
-        if item.id not in held and item.project == project and isinstance(item, Server):
+        if item.id in held or item.project != project or not isinstance(item, Server):
+            continue
+        finding = of_worker(item, context)
+        if finding is None and context.rows.holder(item, context.memory) is None:
             finding = _server(item, context)
             taken.update(finding.refs)
+        else:  # a worker's, with all that hangs on it
+            taken.update((item.ref, *(child.ref for child in context.usage.children(item))))
+        if finding is not None:
             yield finding
     for child in context.usage.loose:
-        if child.project == project and child.ref not in taken:
+        if child.project == project and child.ref not in taken and context.rows.holder(child, context.memory) is None:
             found = _child(child, context)
             if found is not None:
                 yield found
@@ -45,7 +53,7 @@ def _server(server: Server, context: Context) -> Finding:
     if twin is not None:
         return _duplicate(server, twin, context)
     children = context.usage.children(server)
-    goes = [child for child in children if _goes(child, server, context)]
+    goes = [child for child in children if goes_along(child, server, context)]
     spared = [child for child in children if child not in goes]
     judgement = judge_server(server, claim, spared=spared, context=context)
     adopt, worker = judgement.adopt, context.worker_of(server.tags)
@@ -67,13 +75,6 @@ def _server(server: Server, context: Context) -> Finding:
         evidence=_evidence(server, claim, context),
         witness=claim.why if claim.proved else None,
     )
-
-
-def _goes(child: Resource, server: Server, context: Context) -> bool:
-    """Whether the child is destroyed with its server: nothing else holds it, by anybody's word."""
-    if child.id in context.held or any(other.id != server.id for other in context.usage.listed_by(child.id)):
-        return False
-    return goes_with(child, server, scope=context.scope, memory=context.memory)
 
 
 def _twin(server: Server, context: Context) -> Entry | None:

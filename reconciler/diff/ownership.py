@@ -1,9 +1,9 @@
 """Whose is it? Signals, and when they are proof (rule 9).
 
-A *signal* says that a resource may be ours. Soft signals are tags and names, which people copy; hard ones are what
-we recorded ourselves: seen in a stack's state, seen attached to one of our workers, an open decision. Reporting a
-leftover needs one signal. Destroying something that no ledger holds needs two independent ones, of which at least one
-is hard; a scope whose project is dedicated to the fleet may say that the exact owner tags are enough.
+A *signal* says that a resource may be ours. Soft signals are tags and names, which people copy; hard ones are what we
+recorded ourselves: seen in a stack's state, seen attached to one of our workers, the machine of a worker's row.
+Reporting a leftover needs one signal. Destroying something that no ledger holds needs two independent ones, of which at
+least one is hard; a scope whose project is dedicated to the fleet may say that the exact owner tags are enough.
 
 The project id is always a second check, and another scope's owner tag always wins: what says that it is somebody
 else's is somebody else's.
@@ -141,9 +141,20 @@ def goes_with(child: Resource, server: Server, *, scope: Scope, memory: Memory) 
         return False
     if isinstance(child, Volume) and set(child.reference_ids) - {server.id}:
         return False
-    if child.ref.kind is Kind.NIC or inline(child, server):
+    if child.ref.kind is Kind.NIC or inline(child, server) or of_worker(child, server, scope=scope, memory=memory):
         return True
     return claim(child, scope=scope, memory=memory).proved
+
+
+def of_worker(child: Resource, server: Server, *, scope: Scope, memory: Memory) -> bool:
+    """On a machine that a worker's row records, with that worker's tag: it was made for the worker.
+
+    Two facts, of which one is no tag: where it hangs. What a person attached carries no worker's tag.
+    """
+    row = memory.recorded.get(server.ref)
+    if row is None or owner_server_id(child) != server.id:
+        return False
+    return WORKER_TAG + row.worker in child.tags and has_owner_tags(child.tags, scope=scope)
 
 
 def grace_ends(resource: Resource, *, scope: Scope, memory: Memory, now_ms: int) -> int:
@@ -226,6 +237,9 @@ def _recorded(resource: Resource, memory: Memory, line: Lineage | None) -> list[
         found.append(Signal("state", True, f"it was in the state of {line.stack} as {line.urn}"))
     elif line is not None:
         found.append(Signal("lineage", True, f"it was seen attached to {line.worker or line.server_id}"))
+    row = memory.recorded.get(resource.ref)
+    if row is not None:
+        found.append(Signal("row", True, f"the row of worker {row.worker} records it"))
     if resource.ref in memory.doomed:
         found.append(Signal(_DECISION, False, "its deletion is decided"))
     return found

@@ -1,9 +1,10 @@
 """What a sweep adds to the memory: lineage and sightings that are new, and nothing else (rule 14).
 
-Lineage is learnt from what is managed now: a resource in a stack's state, and the volumes that the create of a server
-of that state made. What a person attached to it is not of its lineage. Sightings are learnt from the leftovers, and
-only while every stack was read and none was being written to: without an authority nothing is known to be unowned. An
-incomplete sweep teaches what it saw, and forgets only what it saw owned or used.
+Lineage is learnt from what is managed now: a resource in a stack's state, the volumes that the create of a server of
+that state made, and what hangs on the machine of a worker's row and was made for it. What a person attached to it is
+not of its lineage. Sightings are learnt from the leftovers, and only while every stack and row was read and no stack
+was being written to: without an authority nothing is known to be unowned. An incomplete sweep teaches what it saw, and
+forgets only what it saw owned or used.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ from typing import Any
 from reconciler.diff.authority import Entry
 from reconciler.diff.collector import no_search_for_cycles
 from reconciler.diff.context import Context
-from reconciler.diff.ownership import in_use, inline
+from reconciler.diff.ownership import in_use, inline, of_worker
 from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.memory import Lineage, SweepRecord
-from reconciler.model.resources import Kind, Ref, Server, Volume
+from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume
 from reconciler.model.world import World
 
-_LEFTOVER = frozenset({FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE})
+_LEFTOVER = frozenset({FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.UNRECORDED})
 
 
 def is_complete(world: World) -> bool:
-    """Every offered scan complete, every stack read, none of them being written to."""
+    """Every offered scan complete, every stack and row read, no stack being written to."""
     scans = all(scan.complete for scan in world.inventory.scans.values() if scan.offered)
-    return scans and not world.unread and not world.live_stacks and not world.desired.problems
+    read = not world.unread and world.unread_records is None
+    return scans and read and not world.live_stacks and not world.desired.problems
 
 
 def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -> SweepRecord:
@@ -40,7 +42,7 @@ def sweep_record(world: World, findings: tuple[Finding, ...], *, trigger: str) -
     unowned |= {ref for finding in findings if finding.kind is FindingKind.ORPHAN for ref in finding.refs}
     known = world.memory.unowned_since
     with no_search_for_cycles():
-        lineage = tuple(_lineage(context))
+        lineage = (*_lineage(context), *_of_workers(context))
     return SweepRecord(
         sweep_id=world.sweep_id,
         scope=world.scope.uuid,
@@ -75,7 +77,7 @@ def _closable(world: World, *, complete: bool) -> frozenset[str] | None:
 
 
 def _authorities_spoke(world: World) -> bool:
-    return bool(world.states) and not world.unread and not world.live_stacks
+    return bool(world.states) and not world.unread and world.unread_records is None and not world.live_stacks
 
 
 def _managed_again(context: Context) -> Iterator[Ref]:
@@ -135,6 +137,34 @@ def _lineage(context: Context) -> Iterator[Lineage]:
                 child = index.volume(slot.kind, slot.id)
                 if child is not None and child.ref not in known and _made_with(child, found, context):
                     yield _line(child.ref, "attached", context, entry=entry, server_id=found.id)
+
+
+def _of_workers(context: Context) -> Iterator[Lineage]:
+    """What hangs on the machines that rows record: made by the create, or for the worker by its tag."""
+    if context.world.unread_records is not None:
+        return
+    for row in context.world.records.workers:
+        server = context.index.get(row.machine) if row.live and row.machine is not None else None
+        if not isinstance(server, Server) or server.id in context.held:
+            continue
+        for child in context.usage.children(server):
+            if child.ref not in context.memory.lineage and _made_for(child, server, context):
+                yield Lineage(
+                    ref=child.ref,
+                    source="attached",
+                    fleet=row.fleet,
+                    stack=None,
+                    urn=None,
+                    worker=row.id,
+                    server_id=server.id,
+                    first_seen_ms=context.now_ms,
+                )
+
+
+def _made_for(child: Resource, server: Server, context: Context) -> bool:
+    if not isinstance(child, Ip | Volume) or child.id in context.held or child.project != context.scope.project:
+        return False
+    return inline(child, server) or of_worker(child, server, scope=context.scope, memory=context.memory)
 
 
 def _made_with(child: Volume, server: Server, context: Context) -> bool:

@@ -70,10 +70,18 @@ class Reading:
 
 
 class Refresher:
-    """Runs `pulumi refresh`. `api_url` is the API where neither the environment nor the stack's provider names one."""
+    """Runs `pulumi refresh`. `api_url` is the API where neither the environment nor the stack's provider names one.
+    `gate`: makes what the child reads through."""
 
-    def __init__(self, cli: PulumiCli, *, work_dirs: Mapping[str, Path], api_url: str) -> None:
-        self._cli, self._work_dirs, self._api_url = cli, work_dirs, api_url
+    def __init__(
+        self,
+        cli: PulumiCli,
+        *,
+        work_dirs: Mapping[str, Path],
+        api_url: str,
+        gate: Callable[[str, ReadRules, bool], Gate] = lambda url, rules, verify: Gate(url, rules, verify=verify),
+    ) -> None:
+        self._cli, self._work_dirs, self._api_url, self._gate = cli, work_dirs, api_url, gate
 
     def preview(self, target: Target, urns: Collection[str], *, rules: ReadRules) -> Reading:
         """`refresh --preview-only`: no lock, no write. All refreshable URNs at once when `urns` is all of them.
@@ -181,7 +189,7 @@ class Refresher:
             if on_child is not None:
                 on_child(cli.child(pid=pid, started_ms=started_ms, name=name, argv=argv))
 
-        with self._place(target) as directory, Gate(url, rules, verify=not _insecure(cli.env)) as gate:
+        with self._place(target) as directory, self._gate(url, rules, not _insecure(cli.env)) as gate:
             finished = cli.stream(
                 [*args, "--stack", str(name), "--run-program=false", "--json", *message(mark)],
                 cwd=directory,

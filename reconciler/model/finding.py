@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from reconciler.kernel.ids import fingerprint
 from reconciler.model.money import Cost
 from reconciler.model.resources import Kind, Ref
 
+ROW: Final = "worker"  # a subject that is a worker's row
 _RESOURCE_KINDS = frozenset(kind.value for kind in Kind)
 
 
@@ -33,8 +34,12 @@ class FindingKind(StrEnum):
     ORPHAN = "orphan"
     DETACHED = "detached"
     UNTAGGED_CHILD = "untagged-child"
+    UNRECORDED = "unrecorded"
+    UNRESOLVED_CREATE = "unresolved-create"
+    STALE_ROW = "stale-row"
     DUPLICATE = "duplicate"
     INTERRUPTED = "interrupted"
+    POLICY = "policy"
     UNMANAGED = "unmanaged"
     INCOMPLETE = "incomplete"
 
@@ -57,11 +62,15 @@ class ActionKind(StrEnum):
     UP = "up"  # the user's own `pulumi up`; we never run it
     ADOPT = "adopt"  # take into Pulumi's state what runs already
     CLEAR = "clear"  # take pending operations that came to nothing out of the state
+    RECORD = "record"  # write the row of a worker that runs
+    ATTACH = "attach"  # give a worker's row the machine that its create made
+    PURGE = "purge"  # end a worker's row; it leaves a tombstone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a finding is about. `kind` is a resource kind, or `slot`, `stack`, `scan` for what is not a resource."""
+    """What a finding is about. `kind` is a resource kind, or `slot`, `stack`, `scan`, `worker` (a row) or `fleet` for
+    what is not a resource."""
 
     kind: str
     zone: str | None = None
@@ -124,6 +133,11 @@ class Finding:
     @property
     def refs(self) -> tuple[Ref, ...]:
         return tuple(ref for subject in self.subjects if (ref := subject.ref) is not None)
+
+    @property
+    def row(self) -> str | None:
+        """The worker whose row it is about."""
+        return next((subject.worker for subject in self.subjects if subject.kind == ROW), None)
 
     @property
     def counts_as_drift(self) -> bool:

@@ -53,6 +53,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The row of a worker names this machine. A live one holds it; a doomed one only says that it was ours."""
+
+    worker: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteSweep:
     """The last sweep that read everything: the measure for "the inventory shrank"."""
 
@@ -78,6 +86,7 @@ class Memory:
     doomed: frozenset[Ref] = frozenset()  # in an open deletion
     destroyed_last_hour: int = 0
     released: Mapping[Ref, Release] = field(default_factory=dict)  # taken out of our hands, and never ours again
+    recorded: Mapping[Ref, Recorded] = field(default_factory=dict)  # machines that rows name, of any scope
 
 
 NO_MEMORY = Memory(present=False, reason="no database")

@@ -19,8 +19,8 @@ PLAN_SCHEMA_VERSION: Final = 1
 
 
 class Mode(StrEnum):
-    """`observe` < `repair` (tags, gated refresh, adoption, pending operations) < `prune` (also destroys what is left
-    over)."""
+    """`observe` < `repair` (tags, rows of workers, gated refresh, adoption, pending operations) < `prune` (also
+    destroys what is left over)."""
 
     OBSERVE = "observe"
     REPAIR = "repair"
@@ -29,6 +29,8 @@ class Mode(StrEnum):
     def allows(self, action: ActionKind) -> bool:
         match action:
             case ActionKind.REFRESH | ActionKind.TAG | ActionKind.ADOPT | ActionKind.CLEAR:
+                return self is not Mode.OBSERVE
+            case ActionKind.RECORD | ActionKind.ATTACH | ActionKind.PURGE:
                 return self is not Mode.OBSERVE
             case ActionKind.DESTROY:
                 return self is Mode.PRUNE
@@ -39,7 +41,8 @@ class Mode(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """One thing that must still be so when the action starts: `absent`, `unattached`, `tags`, `serial`, `present`,
-    `pending` (subject: a stack, value: operation and URN)."""
+    `pending` (subject: a stack, value: operation and URN), `row` (subject: a worker, value: its row as it was judged),
+    `unrecorded` (subject: a worker), `fleet` (value: the uid of its declaration)."""
 
     kind: str
     subject: str  # str(Ref) or a stack name
@@ -49,7 +52,8 @@ class Condition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One step. For DESTROY `refs[0]` is the target and the rest are its children; for TAG there is one ref; for ADOPT
-    each of `urns` is to hold the ref at its place in `refs`; for CLEAR `urns` are the pending entries."""
+    each of `urns` is to hold the ref at its place in `refs`; for CLEAR `urns` are the pending entries. `worker`: whose
+    row is written, or for DESTROY is doomed with its machine."""
 
     id: str
     kind: ActionKind
@@ -65,6 +69,7 @@ class Action:
     cost: Cost = Cost()
     reason: str = ""
     rule: str = ""
+    worker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

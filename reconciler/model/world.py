@@ -1,7 +1,7 @@
 """One sweep's view of all ledgers, as `observe` hands it to `diff`.
 
-Authorities are read twice, records + state → inventory → records + state. `states` is the second read; what moved in
-between is named in `live_stacks`, and turns into `wait`.
+Authorities are read twice, records + state → inventory → records + state. `states` and `records` are the second read;
+stacks that moved in between are named in `live_stacks`, and what moved turns into `wait`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from reconciler.model.desired import Desired
 from reconciler.model.finding import Finding
 from reconciler.model.inventory import Inventory
 from reconciler.model.memory import Memory
+from reconciler.model.policy import Policies
 from reconciler.model.program import FailedProgram, ProgramView
+from reconciler.model.records import NO_RECORDS, RecordsView, UnreadRecords
 from reconciler.model.resources import Ref
 from reconciler.model.scope import Scope
 from reconciler.model.state import LiveProcess, StackState, StateResource, UnreadStack
@@ -59,6 +61,16 @@ class World:
     # Only of a sweep that was asked to run them: the previews of the stacks' programs, and those that failed.
     programs: Mapping[str, ProgramView] = field(default_factory=dict)
     failed_programs: tuple[FailedProgram, ...] = ()
+    # The rows of workers, read twice like the states.
+    records_before: RecordsView = NO_RECORDS
+    records: RecordsView = NO_RECORDS
+
+    @property
+    def unread_records(self) -> UnreadRecords | None:
+        """Why the rows were not read, in either of the two reads."""
+        return self.records_before.unread or self.records.unread
+
+    policies: Policies = Policies()
 
     @cached_property
     def live_stacks(self) -> Mapping[str, str]:

@@ -35,9 +35,11 @@ class Reader:
     cloud: Cloud
     executor: Executor
 
-    def read(self, states: Sequence[StackState]) -> Inventory:
+    def read(self, states: Sequence[StackState], *, recorded: Collection[Ref] = ()) -> Inventory:
+        """`recorded`: machines that rows of workers name. What a ledger holds is a witness, and is proved absent."""
         entries = dict(self._entries(states))
-        known, here = _known_ids(entries), _known_by_place(entries)
+        rows = sorted(ref for ref in set(recorded) - entries.keys() if ref.zone in self.scope.zones)
+        known, here = _known_ids((*entries, *rows)), _known_by_place((*entries, *rows))
         scans = self._scan([(kind, zone) for zone in self.scope.zones for kind in LISTED], here)
         for ip in (item for scan in scans.values() for item in scan.items):
             if isinstance(ip, Ip) and ip.ipam_id:
@@ -46,7 +48,7 @@ class Reader:
         scans |= self._scan([(kind, region) for region in regions for kind in LISTED_REGIONAL], here)
         inventory = Inventory(scans=_with_booking_times(scans), prices=self._prices(scans))
         probes = self._probed(ref for ref in entries if ref.kind in TARGETED)
-        lacking = [ref for ref in entries if _lacks(ref, inventory, probes)]
+        lacking = [ref for ref in (*entries, *rows) if _lacks(ref, inventory, probes)]
         probes |= self._proved(lacking, known)
         seen = self._probed(self._differing(entries, replace_probes(inventory, probes)))
         probes |= seen
@@ -110,9 +112,9 @@ def replace_probes(inventory: Inventory, probes: Mapping[Ref, Probe]) -> Invento
     return Inventory(scans=inventory.scans, prices=inventory.prices, probes=dict(probes))
 
 
-def _known_ids(entries: Mapping[Ref, StateResource]) -> dict[Kind, set[str]]:
+def _known_ids(refs: Iterable[Ref]) -> dict[Kind, set[str]]:
     known: dict[Kind, set[str]] = {}
-    for ref in entries:
+    for ref in refs:
         known.setdefault(ref.kind, set()).add(ref.id)
     return known
 

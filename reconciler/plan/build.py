@@ -1,8 +1,8 @@
 """From findings to actions: only what is `act`, only what the mode allows, in an order that cannot hurt.
 
-Tags first (they make what follows findable), then refreshes, one per stack so that the engine starts once, then
-deletions: servers with their children, then what hangs on nothing. Conditions are written down here and checked again,
-live, before each action.
+Tags and rows first (they make what follows findable), then refreshes, one per stack so that the engine starts once,
+then deletions: servers with their children, then what hangs on nothing. Conditions are written down here and checked
+again, live, before each action.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from reconciler.kernel.ids import Ids
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.money import total
 from reconciler.model.plan import Action, Condition, Mode, Plan
-from reconciler.model.resources import Kind, Ref
+from reconciler.model.resources import Kind
 from reconciler.model.world import World
-from reconciler.plan import pending
+from reconciler.plan import pending, rows
 from reconciler.plan.canonical import action_id
-from reconciler.plan.fingerprint import ENTRY, UNCHANGED, of_entry, of_resource
+from reconciler.plan.fingerprint import ENTRY, of_entry, unchanged
 from reconciler.plan.rails import check_rails
 
 # Pending operations that are no creates are cleared before an adoption, which would lose them, and creates after it:
 # the engine drops those all at once, so each must be adopted or proved absent by then.
 _ORDER: Final = {
     ActionKind.TAG: 0,
+    ActionKind.RECORD: 0,
+    ActionKind.ATTACH: 0,
+    ActionKind.PURGE: 0,
     ActionKind.REFRESH: 1,
     ActionKind.CLEAR: 2,
     ActionKind.ADOPT: 3,
@@ -99,9 +102,11 @@ def _actions(world: World, findings: Iterable[Finding]) -> Iterator[Action]:
             case ActionKind.TAG:
                 yield _tag(index, finding)
             case ActionKind.DESTROY:
-                yield _destroy(index, finding)
+                yield _destroy(world, index, finding)
             case ActionKind.ADOPT:
                 yield _named(pending.adopt(finding))
+            case ActionKind.RECORD | ActionKind.ATTACH | ActionKind.PURGE:
+                yield _named(rows.write(world, index, finding))
             case ActionKind.CLEAR:
                 clears.append(finding)
             case _:
@@ -134,20 +139,12 @@ def _tag(index: Index, finding: Finding) -> Action:
             tags_after=finding.tags_after or (),
             conditions=(
                 Condition(kind="tags", subject=str(ref), value=json.dumps(before)),
-                *_unchanged(index, (ref,)),
+                *unchanged(index, (ref,)),
             ),
             reason=finding.reason,
             rule=finding.rule,
         )
     )
-
-
-def _unchanged(index: Index, refs: Iterable[Ref]) -> Iterator[Condition]:
-    """What each subject is now; what no listing shows has no fingerprint, and is looked at live alone."""
-    for ref in refs:
-        found = index.get(ref)
-        if found is not None:
-            yield Condition(kind=UNCHANGED, subject=str(ref), value=of_resource(found))
 
 
 def _entries(world: World, stack: str, urns: Iterable[str]) -> Iterator[Condition]:
@@ -164,7 +161,7 @@ def _refresh(world: World, index: Index, stack: str, group: list[Finding]) -> Ac
     if gone:
         conditions += [Condition(kind="absent", subject=str(ref)) for finding in group for ref in finding.refs[:1]]
     else:
-        conditions += _unchanged(index, sorted({ref for finding in group for ref in finding.refs[:1]}))
+        conditions += unchanged(index, sorted({ref for finding in group for ref in finding.refs[:1]}))
     conditions += _entries(world, stack, urns)
     return _named(
         Action(
@@ -183,12 +180,12 @@ def _refresh(world: World, index: Index, stack: str, group: list[Finding]) -> Ac
     )
 
 
-def _destroy(index: Index, finding: Finding) -> Action:
+def _destroy(world: World, index: Index, finding: Finding) -> Action:
     target = finding.refs[0]
-    conditions = [Condition(kind="unowned", subject=str(target))]
+    conditions = [Condition(kind="unowned", subject=str(target)), *rows.as_judged(world, finding)]
     if target.kind is not Kind.SERVER:
         conditions.append(Condition(kind="unattached", subject=str(target)))
-    conditions += _unchanged(index, finding.refs)
+    conditions += unchanged(index, finding.refs)
     return _named(
         Action(
             id="",
@@ -203,5 +200,6 @@ def _destroy(index: Index, finding: Finding) -> Action:
             cost=finding.cost,
             reason=finding.reason,
             rule=finding.rule,
+            worker=finding.row,
         )
     )

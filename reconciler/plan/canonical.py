@@ -30,7 +30,11 @@ class _File(BaseModel):
 
 def body(plan: Plan) -> str:
     """The canonical text that the digest is over."""
-    return _encode(_ADAPTER.dump_python(plan, mode="json"))
+    plain = _ADAPTER.dump_python(plan, mode="json")
+    for action in plain["actions"]:
+        if action["worker"] is None:  # what has no row is written as it was before there were rows
+            del action["worker"]
+    return _encode(plain)
 
 
 def digest(plan: Plan) -> str:
@@ -71,6 +75,8 @@ def load(text: str) -> Plan:
 def action_id(action: Action) -> str:
     """A stable id of what an action does, without its conditions or cost."""
     parts = [action.kind.value, *map(str, action.refs), action.stack or "", *action.urns, *action.tags_after]
+    if action.worker is not None:
+        parts.append(f"worker {action.worker}")
     return hashlib.sha256("\x00".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from reconciler.model.resources import Ip, IpamAddress, Nic, Other, Resource, Server, Volume
+from reconciler.diff.index import Index
+from reconciler.model.plan import Condition
+from reconciler.model.resources import Ip, IpamAddress, Nic, Other, Ref, Resource, Server, Volume
 from reconciler.model.state import SECRET, StateResource
 
 UNCHANGED: Final = "unchanged"  # condition on a provider resource
@@ -39,6 +41,14 @@ def of_resource(resource: Resource) -> str:
     """Of what the provider shows."""
     names = (*_SHARED, *_FIELDS[type(resource)])
     return _encode({name: _plain(name, getattr(resource, name)) for name in names})
+
+
+def unchanged(index: Index, refs: Iterable[Ref]) -> Iterator[Condition]:
+    """What each subject is now; what no listing shows has no fingerprint, and is looked at live alone."""
+    for ref in refs:
+        found = index.get(ref)
+        if found is not None:
+            yield Condition(kind=UNCHANGED, subject=str(ref), value=of_resource(found))
 
 
 def of_entry(entry: StateResource) -> str:

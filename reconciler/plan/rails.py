@@ -7,14 +7,17 @@ what went over it: a run that is wrong about one thing is not believed about the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.model.finding import ActionKind
+from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
-from reconciler.model.resources import Kind
+from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
+from reconciler.plan.rows import ends_live_row
+from reconciler.policy.tags import is_own
 
 PERCENT_FROM: Final = 20
 
@@ -23,13 +26,18 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     """All rails for a plan with these actions, those that hold and those that do not."""
     destroys = [action for action in actions if action.kind is ActionKind.DESTROY]
     forgets = [action for action in actions if any(condition.kind == "absent" for condition in action.conditions)]
-    checks = [*_health(world, actions)]
-    if destroys or forgets:
+    ends = [action for action in actions if ends_live_row(action)]
+    entries = [action for action in forgets if action.kind is not ActionKind.PURGE]
+    checks = [*_health(world, actions), *_policy(world, actions)]
+    if destroys or entries or ends:
         checks += _shrink(world)
     if destroys:
         checks += [*_memory(world), *_amounts(world, destroys), *_rate(world, destroys)]
-    if forgets:
-        checks += _forgets(world, forgets)
+        checks += _lost(world, destroys)
+    if entries:
+        checks += _forgets(world, entries)
+    if ends:
+        checks += _ends(world, ends)
     return tuple(checks)
 
 
@@ -51,6 +59,22 @@ def _health(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
             value=abs(health.skew_seconds),
             text="seconds from the API's clock",
         )
+
+
+def _policy(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
+    """A mistake in a policy is a mistake about everything: a slip in one tag would be written to the whole estate."""
+    tagged = sum(_by_policy(action) for action in actions)
+    if tagged:
+        limit = world.scope.limits.reconcile.count
+        yield _check("count-policy", limit=limit, value=tagged, text="resources tagged because of a policy")
+
+
+def _by_policy(action: Action) -> bool:
+    """Owner tags are our own affair; whatever else is written beside them, a policy wants."""
+    if action.finding_kind is FindingKind.POLICY:
+        return True
+    added = set(action.tags_after) - set(action.tags_before)
+    return action.finding_kind is FindingKind.UNTAGGED_CHILD and not all(map(is_own, added))
 
 
 def _memory(world: World) -> Iterator[RailCheck]:
@@ -117,6 +141,42 @@ def _rate(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
     )
 
 
+def _lost(world: World, destroys: Sequence[Action]) -> Iterator[RailCheck]:
+    """A state that lost its machines while they run is not believed (reports R011 and R017).
+
+    An engine deletes a machine before it forgets it. A state that forgot several that run was emptied, restored from an
+    old file, or refreshed with a bad key: then everything looks left over, and is at work. One alone is an ordinary
+    leftover. A machine that is not destroyed counts as well; only where none is does nothing depend on it.
+    """
+    doing = {ref for action in destroys for ref in action.refs if ref.kind is Kind.SERVER}
+    forgotten = list(_forgotten(world)) if doing else []
+    lost = Counter(stack for _, stack in forgotten)
+    touched = {stack for ref, stack in forgotten if ref in doing}
+    shares = [(_share_lost(world, stack, lost[stack]), stack) for stack in sorted(touched) if lost[stack] > 1]
+    if shares:
+        share, stack = max(shares)
+        text = f"percent of its machines, {lost[stack]} that run, are in the state of {stack} no more"
+        yield _check("lost-state", limit=world.scope.limits.shrink_percent, value=share, text=text)
+
+
+def _forgotten(world: World) -> Iterator[tuple[Ref, str]]:
+    """Each machine that runs and that no state holds any more, with the stack that held it."""
+    memory, states = world.memory, world.states
+    for server in world.inventory.of_kind(Kind.SERVER):
+        line, ref = memory.lineage.get(server.ref), server.ref
+        if line is None or line.source != "state" or line.stack is None or line.stack not in states:
+            continue
+        if ref in memory.released or ref in memory.doomed or any(ref in state.by_ref for state in states.values()):
+            continue
+        yield ref, line.stack
+
+
+def _share_lost(world: World, stack: str, lost: int) -> float:
+    entries = world.states[stack].resources
+    kept = sum(1 for entry in entries if (ref := entry.ref) is not None and ref.kind is Kind.SERVER)
+    return 100 * lost / (lost + kept)
+
+
 def _forgets(world: World, forgets: Sequence[Action]) -> Iterator[RailCheck]:
     """State that would be forgotten at once: the same limits, because a provider that hides things looks like this."""
     rail = world.scope.limits.reconcile
@@ -126,3 +186,12 @@ def _forgets(world: World, forgets: Sequence[Action]) -> Iterator[RailCheck]:
     if population >= PERCENT_FROM:
         share = 100 * urns / population
         yield _check("percent-state", limit=rail.percent, value=share, text=f"percent of {population} state entries")
+
+
+def _ends(world: World, ends: Sequence[Action]) -> Iterator[RailCheck]:
+    """Rows that would end at once: the same limits, for the same reason."""
+    rail, population = world.scope.limits.reconcile, len(world.records.workers)
+    yield _check("count-rows", limit=rail.count, value=len(ends), text="rows of workers ended in this run")
+    if population >= PERCENT_FROM:
+        share = 100 * len(ends) / population
+        yield _check("percent-rows", limit=rail.percent, value=share, text=f"percent of {population} rows of workers")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reconciler.model.approval import Approval
 from reconciler.model.memory import Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, Warrant
 
@@ -125,10 +126,14 @@ class Store(Protocol):
         hour_nanos: int,
         lease: Lease,
         per_hour: int,
+        worker: WorkerRow | None = None,
     ) -> Warrant:
         """Lock, evaluate the eligibility view in a second statement, set `live` to NULL on every ref, store the exact
         ids, commit. Idempotent: an open deletion of the same target gives its warrant again. Raises RefusedError RC0621
-        (held by an adoption), RC0622 (rate rail), NotLeaderError (lease lost)."""
+        (held by an adoption or a worker's row), RC0622 (rate rail), NotLeaderError (lease lost).
+
+        `worker`: the row that records the target, as it was judged. It is doomed in the same transaction, which lets
+        its hold go; RefusedError RC0230 or RC0231 when it is another one by then."""
         ...
 
     def extend_deletion(self, warrant: Warrant, *, found: Collection[Ref], lease: Lease) -> Warrant:

@@ -9,7 +9,7 @@ What the figures mean:
 * `complete` is false as soon as one zone, kind, stack or the memory was not read, a stack was being written to
   meanwhile, or a difference could not be decided: "in sync" cannot be claimed then. `incomplete` names each gap.
 * `cost` is waste: the sum over findings whose resource runs although no ledger wants it (`orphan`, `detached`,
-  `duplicate`, `interrupted`), whatever the verdict, except `unknown`, which proves nothing. A `changed` or
+  `duplicate`, `interrupted`, `stale-row`), whatever the verdict, except `unknown`, which proves nothing. A `changed` or
   `untagged-child` resource is wanted and costs nothing extra; a `missing` one bills nothing.
 * `unmanaged_cost` is what the resources cost that are in the project and in no ledger: theirs may be a good reason.
 * A month is 730 hours. What has no price is counted in `unpriced`, never taken as zero.
@@ -33,7 +33,10 @@ from reconciler.report.gaps import Gap, gaps_of
 SCHEMA_VERSION: Final = 1
 
 WASTE: Final = frozenset(
-    {FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.INTERRUPTED},
+    {
+        *(FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.DUPLICATE, FindingKind.INTERRUPTED),
+        FindingKind.STALE_ROW,
+    },
 )
 COVERED: Final = frozenset({"list", "targeted read"})
 

@@ -117,6 +117,10 @@ def subject_history(subject: Subject, *, memory: Memory, now_ms: int) -> list[st
         facts.append(f"{name}: seen {seen} {whose}{worker}, first {at}")
     if ref in memory.held:
         facts.append(f"{name}: held by an adoption")
+    if ref in memory.recorded:
+        recorded = memory.recorded[ref]
+        what = "held by" if recorded.holds else "was the machine of"
+        facts.append(f"{name}: {what} the row of worker {recorded.worker}")
     if ref in memory.released:
         release = memory.released[ref]
         facts.append(f"{name}: released from {release.stack}, where it was {release.urn}")

@@ -61,6 +61,12 @@ def gaps_of(sweep: Sweep) -> tuple[Gap, ...]:
         Gap(scope=name, ledger="state", stack=stack, reason=why, code=LIVE[0], hint=LIVE[1])
         for stack, why in sorted(world.live_stacks.items())
     ]
+    rows = world.unread_records
+    if rows is not None:
+        adapter = world.records.adapter
+        found.append(
+            Gap(scope=name, ledger="records", kind=adapter, reason=rows.reason, code=rows.code, hint=_READ_FAILED)
+        )
     found += [
         Gap(scope=name, ledger="desired", reason=problem, code=NOT_UNDERSTOOD[0], hint=NOT_UNDERSTOOD[1])
         for problem in world.desired.problems

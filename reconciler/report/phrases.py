@@ -6,8 +6,9 @@ import re
 from typing import Final
 
 from reconciler.kernel.clock import iso
-from reconciler.model.finding import Finding, Subject, Verdict
+from reconciler.model.finding import ROW, Finding, Subject, Verdict
 from reconciler.model.money import Cost
+from reconciler.model.plan import Action
 from reconciler.model.resources import Ref
 from reconciler.report.layout import Span
 
@@ -76,6 +77,15 @@ def ref_text(ref: Ref, *, full: bool = False) -> str:
     return f"{ref.kind.value} {ref.zone}/{ref.id if full else short(ref.id)}"
 
 
+def about(action: Action, *, full: bool = False) -> str:
+    """What an action is about: its resources, else the row of a worker, else entries of a state."""
+    if action.refs:
+        return ", ".join(ref_text(ref, full=full) for ref in action.refs)
+    if action.worker is not None:
+        return f"worker {action.worker if full else short(action.worker)}"
+    return ", ".join(action.urns)
+
+
 def subject(value: Subject, *, full: bool = False) -> str:
     """`server fr-par-1/0f9d3b1c web-1`: kind, place and id, and the name that a person knows it by."""
     parts = [value.kind]
@@ -91,9 +101,10 @@ def subject(value: Subject, *, full: bool = False) -> str:
 
 
 def _label(value: Subject) -> str:
-    """A server's own name; of anything else the worker, since volumes are named after images."""
+    """A server's own name, a row's fleet; of anything else the worker, since volumes are named after images."""
     last = value.urn.rsplit("::", 1)[-1] if value.urn else ""
-    first, second = (value.name, value.worker) if value.kind == "server" else (value.worker, value.name)
+    named = value.kind in ("server", ROW)
+    first, second = (value.name, value.worker) if named else (value.worker, value.name)
     return first or second or last
 
 

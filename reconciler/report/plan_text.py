@@ -16,6 +16,9 @@ _STYLE: Final = {
     ActionKind.REFRESH: "cyan",
     ActionKind.ADOPT: "green",
     ActionKind.CLEAR: "cyan",
+    ActionKind.RECORD: "green",
+    ActionKind.ATTACH: "green",
+    ActionKind.PURGE: "yellow",
 }
 _HELD: Final = {
     "wait": "not yet: their time has not come",
@@ -48,7 +51,7 @@ def _head(plan: Plan, *, now_ms: int) -> Block:
 
 
 def _action(number: int, action: Action, *, full: bool) -> list[Block]:
-    what = ", ".join(phrases.ref_text(ref, full=full) for ref in action.refs) or ", ".join(action.urns)
+    what = phrases.about(action, full=full)
     price = f"  {phrases.bill(action.cost)}" if action.cost.hour_nanos or action.cost.unpriced else ""
     blocks: list[Block] = [
         line(

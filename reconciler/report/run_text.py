@@ -34,7 +34,7 @@ def render(run: RunOutcome, *, full: bool = False) -> list[Block]:
 def _row(outcome: ActionOutcome, *, full: bool) -> tuple[Span, ...]:
     action = outcome.action
     refs = action.refs
-    what = phrases.ref_text(refs[0], full=full) if refs else ", ".join(action.urns) or "-"
+    what = phrases.ref_text(refs[0], full=full) if refs else phrases.about(action, full=full) or "-"
     more = f" +{len(refs) - 1}" if len(refs) > 1 else ""
     text = f"{outcome.code}: {outcome.text}" if outcome.code else outcome.text
     if outcome.struck:
@@ -74,6 +74,7 @@ def _entry(outcome: ActionOutcome) -> dict[str, Any]:
         "finding_id": action.finding_id,
         "refs": [{"kind": ref.kind.value, "zone": ref.zone, "id": ref.id} for ref in action.refs],
         "urns": list(action.urns),
+        "worker": action.worker,
         "status": outcome.status.value,
         "code": outcome.code,
         "text": outcome.text,

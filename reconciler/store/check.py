@@ -59,6 +59,15 @@ PROMISES: Final = {
         "SELECT l.id FROM releases l JOIN provider_resources r ON r.id = l.resource_id "
         "WHERE l.resource_live IS NOT NULL AND r.live IS NULL"
     ),
+    "no worker's row holds a doomed resource": (
+        "SELECT w.id FROM workers w JOIN provider_resources r ON r.id = w.resource_id "
+        "WHERE w.resource_live IS NOT NULL AND r.live IS NULL"
+    ),
+    "each worker's machine is there": (
+        "SELECT w.id FROM workers w WHERE w.resource_live IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM provider_resources r WHERE r.id = w.resource_id)"
+    ),
+    "a worker has a row or a tombstone": "SELECT w.id FROM workers w JOIN worker_tombstones t ON t.id = w.id",
     "each hold is on a resource that is there": (
         "SELECT a.id FROM adoptions a WHERE a.resource_live IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM provider_resources r WHERE r.id = a.resource_id)"

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, insert, select, update
 
 from reconciler.kernel.errors import NotLeaderError, RefusedError, StoreError
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import DeletionStage
 from reconciler.store.holds import hold_on
@@ -16,13 +17,15 @@ from reconciler.store.locks import locked
 from reconciler.store.resources import Noted, ref_values
 from reconciler.store.tables import deletion_claims, deletion_refs
 from reconciler.store.text import storable
+from reconciler.store.workers import worker_on
 
 TEXT_LIMIT: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be decided. `hour_nanos` is what all refs cost an hour; `per_hour` is the rate rail of the scope."""
+    """What is to be decided. `hour_nanos` is what all refs cost an hour; `per_hour` is the rate rail of the scope.
+    `worker`: the row that records the target, as it was judged; it is doomed with it."""
 
     scope: str
     project: str
@@ -32,6 +35,7 @@ class Request:
     finding_id: str
     hour_nanos: int
     per_hour: int
+    worker: WorkerRow | None = None
 
     @property
     def refs(self) -> frozenset[Ref]:
@@ -88,12 +92,15 @@ def refusal(connection: Connection, ref: Ref, noted: Noted) -> RefusedError:
     row = noted[ref]
     if row.deletion_id is not None:
         return doomed_already(ref, f"deletion {row.deletion_id}")
+    worker = worker_on(connection, row.id)
+    if worker is not None:
+        return held(f"{ref} is the machine of worker {worker}")
     hold = hold_on(connection, row.id)
     return held(f"{ref} is held, or was released" if hold is None else f"{ref} is held for {hold.urn} of {hold.stack}")
 
 
 def held(what: str) -> RefusedError:
-    return RefusedError(what, code="RC0621", hint="Nothing was decided; finish or release the adoption first.")
+    return RefusedError(what, code="RC0621", hint="Nothing was decided; what holds it goes first.")
 
 
 def doomed_already(ref: Ref, by: str) -> RefusedError:

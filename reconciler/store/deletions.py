@@ -48,6 +48,7 @@ from reconciler.store.resources import doom, eligible, is_ref, note_and_lock, re
 from reconciler.store.tables import deletion_claims, deletion_refs, lineage, provider_resources, sightings
 from reconciler.store.text import storable
 from reconciler.store.unit import Database
+from reconciler.store.workers import doom_worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Deletions:
         self._database, self._clock, self._ids = database, clock, ids
 
     def decide(self, request: Request, *, lease: Lease) -> Warrant:
-        """Raises NotLeaderError, RefusedError RC0621 (held), RC0622 (rate rail), RC0626 (doomed by another)."""
+        """Raises NotLeaderError, RefusedError RC0621 (held), RC0622 (rate rail), RC0626 (doomed by another); with a
+        worker also RC0230 and RC0231 (its row is not the one that was judged)."""
         with _composite_key(request.refs):
             return _warrant(self._database.write("decide_deletion", lambda c: self._decide(c, request, lease)))
 
@@ -130,12 +132,14 @@ class Deletions:
                 code="RC0622",
                 hint="Wait, or raise limits.lifecycle.per_hour.",
             )
+        deletion_id = self._ids.new()
+        connection.execute(insert(deletion_claims).values(new_claim(request, deletion_id, lease.token, now)))
+        if request.worker is not None:  # its hold goes here, so that the view may list what it held
+            doom_worker(connection, request.worker, request.target, deletion_id=deletion_id, now_ms=now)
         noted = note_and_lock(connection, request.refs, scope=request.scope, ids=self._ids, now_ms=now)
         allowed = eligible(connection, noted)
         for ref in sorted(request.refs - allowed):
             raise refusal(connection, ref, noted)
-        deletion_id = self._ids.new()
-        connection.execute(insert(deletion_claims).values(new_claim(request, deletion_id, lease.token, now)))
         doom(connection, list(noted.values()), deletion_id=deletion_id)
         capture(connection, deletion_id, request.refs, now_ms=now)
         return _kept(connection, deletion_id)

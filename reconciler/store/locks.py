@@ -3,11 +3,12 @@
 `with_for_update` is silently compiled to nothing on SQLite (where BEGIN IMMEDIATE has locked the whole file already),
 and its `key_share` means the wrong lock on PostgreSQL. So nobody else in the product calls it: a test looks.
 
-The order of locks, everywhere: scope, lease, deletion_claims, provider_resources, adoptions, runs; several rows of one
-table by id. The scope's row is the mutex of the deletion protocol: decisions, extensions, strikes and finalisations of
-one scope run one after the other, which makes the rate rail exact. Holds do not take it; for them the resource's row
-and the composite key decide. As a mutex it is locked FOR NO KEY UPDATE, which a new row that merely refers to the
-scope does not wait for; a resource's row is locked FOR UPDATE, because an uncommitted hold on it must be waited for.
+The order of locks, everywhere: scope, lease, deletion_claims, fleets, workers, provider_resources, adoptions, runs;
+several rows of one table by id. The scope's row is the mutex of the deletion protocol: decisions, extensions, strikes
+and finalisations of one scope run one after the other, which makes the rate rail exact. Holds do not take it; for them
+the resource's row and the composite key decide. As a mutex it is locked FOR NO KEY UPDATE, which a new row that merely
+refers to the scope does not wait for; a resource's row is locked FOR UPDATE, because an uncommitted hold on it must be
+waited for.
 """
 
 from __future__ import annotations

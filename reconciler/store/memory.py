@@ -6,7 +6,7 @@ in every scope, and two scopes that overlap by mistake must not destroy what the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Select, func, select
 
@@ -18,6 +18,7 @@ from reconciler.store.deletion_rows import HOUR_MS, decided_since
 from reconciler.store.releases import read_releases
 from reconciler.store.resources import ref_of
 from reconciler.store.tables import (
+    adoptions,
     deletion_claims,
     deletion_refs,
     drift_findings,
@@ -28,6 +29,9 @@ from reconciler.store.tables import (
     sweeps,
 )
 from reconciler.store.unit import Database
+from reconciler.store.worker_rows import read_recorded
+
+_ADOPTED: Final = select(adoptions.c.resource_id).where(adoptions.c.resource_live == 1)
 
 
 def read_memory(database: Database, scope: str, *, clock: Clock) -> Memory:
@@ -40,7 +44,9 @@ def _memory(connection: Connection, scope: str, *, now_ms: int) -> Memory:
     held = select(provider_resources).where(
         provider_resources.c.live == 1, provider_resources.c.id.not_in(select(orphan_resources.c.id))
     )
-    released = read_releases(connection)
+    released, recorded = read_releases(connection), read_recorded(connection)
+    # of what nobody but a row holds, the row decides
+    adopted = _refs(connection, held.where(provider_resources.c.id.in_(_ADOPTED)))
     return Memory(
         first_complete_ms=_first_complete(connection, scope),
         last_complete=last,
@@ -51,10 +57,11 @@ def _memory(connection: Connection, scope: str, *, now_ms: int) -> Memory:
         lineage=read_lineage(connection, scope),
         episodes=read_episodes(connection, scope),
         finalised={} if last is None else _finalised(connection, scope, last.finished_ms),
-        held=_refs(connection, held) - released.keys(),
+        held=(_refs(connection, held) - recorded.keys() | adopted) - released.keys(),
         released=released,
         doomed=_refs(connection, select(provider_resources).where(provider_resources.c.live.is_(None))),
         destroyed_last_hour=decided_since(connection, scope, now_ms - HOUR_MS),
+        recorded=recorded,
     )
 
 

@@ -14,6 +14,7 @@ from reconciler.kernel.ids import Ids
 from reconciler.model.approval import Approval
 from reconciler.model.memory import Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, Warrant
 from reconciler.ports.store import JournalEntry, Lease, PlanRow, RunRow
@@ -31,6 +32,7 @@ from reconciler.store.releases import Releases
 from reconciler.store.schema import create_file, require_head, upgrade_database, version_of
 from reconciler.store.sweeps import record_sweep
 from reconciler.store.unit import Database
+from reconciler.store.workers import Workers
 
 
 def open_store(url: str, *, clock: Clock, ids: Ids, create: bool) -> SqlStore:
@@ -64,7 +66,8 @@ def open_store(url: str, *, clock: Clock, ids: Ids, create: bool) -> SqlStore:
 
 
 class SqlStore:
-    """Threads may share one; `close` gives the connections back."""
+    """Threads may share one; `close` gives the connections back. `workers` are the rows of the records ledger, which
+    the records room puts behind its port."""
 
     def __init__(self, database: Database, *, clock: Clock, ids: Ids) -> None:
         self.database, self._clock, self._ids = database, clock, ids
@@ -75,6 +78,7 @@ class SqlStore:
         self._holds = Holds(database, clock=clock, ids=ids)
         self._deletions = Deletions(database, clock=clock, ids=ids)
         self._releases = Releases(database, clock=clock, ids=ids)
+        self.workers = Workers(database, clock=clock, ids=ids)
 
     def close(self) -> None:
         self.database.close()
@@ -147,6 +151,7 @@ class SqlStore:
         hour_nanos: int,
         lease: Lease,
         per_hour: int,
+        worker: WorkerRow | None = None,
     ) -> Warrant:
         request = Request(
             scope=scope,
@@ -157,6 +162,7 @@ class SqlStore:
             finding_id=finding_id,
             hour_nanos=hour_nanos,
             per_hour=per_hour,
+            worker=worker,
         )
         return self._deletions.decide(request, lease=lease)
 

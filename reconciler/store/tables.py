@@ -15,10 +15,9 @@ needs a new file in `migrations/versions`; a test holds the two equal on both da
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -33,50 +32,19 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+
+from reconciler.store import worker_tables
+from reconciler.store.columns import json_column as _json
+from reconciler.store.columns import metadata as metadata
+from reconciler.store.columns import ms_column as _ms
+from reconciler.store.columns import only_where as _only_where
+from reconciler.store.columns import ref_columns as _ref
+from reconciler.store.columns import ref_key as _key
+from reconciler.store.columns import scope_column as _scope
+from reconciler.store.columns import text_column as _id
 
 VERSION_TABLE: Final = "reconciler_version"  # not Alembic's default name: another program may share the database
 ORPHAN_VIEW: Final = "orphan_resources"
-
-NAMING: Final = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-metadata: Final = MetaData(naming_convention=NAMING)
-
-
-def _json() -> JSON:
-    return JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-
-
-def _id(name: str, *, nullable: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=nullable)
-
-
-def _ms(name: str, *, nullable: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable)
-
-
-def _scope() -> Column[str]:
-    return Column("scope_id", Text, ForeignKey("scopes.id", ondelete="RESTRICT"), nullable=False)
-
-
-def _ref() -> tuple[Column[Any], ...]:
-    return _id("kind"), _id("zone"), _id("provider_id")
-
-
-def _key() -> tuple[Column[Any], ...]:
-    """Scope and ref as the primary key: one row of memory for one resource of one scope."""
-    scope = Column("scope_id", Text, ForeignKey("scopes.id", ondelete="RESTRICT"), primary_key=True)
-    return scope, *(Column(name, Text, primary_key=True) for name in ("kind", "zone", "provider_id"))
-
-
-def _only_where(condition: str) -> dict[str, Any]:
-    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
-
 
 # One row per scope ever seen; also the mutex of the deletion protocol (locks.py).
 scopes: Final = Table("scopes", metadata, Column("id", Text, primary_key=True), _ms("noted_ms"))
@@ -160,6 +128,10 @@ releases: Final = Table(
     CheckConstraint("(ended_ms IS NULL) = (resource_live IS NOT NULL)", name="ended"),
     Index("uq_releases_open_resource", "resource_id", unique=True, **_only_where("resource_live IS NOT NULL")),
 )
+
+fleets: Final = worker_tables.fleets
+workers: Final = worker_tables.workers
+worker_tombstones: Final = worker_tables.worker_tombstones
 
 # No foreign key to what is deleted: the history survives its target.
 deletion_claims: Final = Table(
@@ -324,7 +296,8 @@ ORPHAN_VIEW_SQL: Final = (
     "CREATE VIEW orphan_resources AS "
     "SELECT r.id, r.scope_id, r.kind, r.zone, r.provider_id, r.noted_ms FROM provider_resources r "
     "WHERE r.live = 1 AND NOT EXISTS (SELECT 1 FROM adoptions a WHERE a.resource_id = r.id AND a.resource_live = 1) "
-    "AND NOT EXISTS (SELECT 1 FROM releases l WHERE l.resource_id = r.id AND l.resource_live = 1)"
+    "AND NOT EXISTS (SELECT 1 FROM releases l WHERE l.resource_id = r.id AND l.resource_live = 1) "
+    "AND NOT EXISTS (SELECT 1 FROM workers w WHERE w.resource_id = r.id AND w.resource_live = 1)"
 )
 orphan_resources: Final = Table(
     ORPHAN_VIEW,

@@ -26,12 +26,16 @@ from reconciler.kernel.randomness import SeededRandomness
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.memory import Written
 from reconciler.model.plan import Mode, Plan, RunOutcome
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Ownership, Rail, Scope
 from reconciler.model.state import StackState, StateResource
 from reconciler.model.world import World
 from reconciler.observe import observe
 from reconciler.plan import build_plan, canonical, digest
 from reconciler.ports.engine import ChildProcess, RefreshResult
+from reconciler.ports.records import Records
+from reconciler.records.native import NativeRecords
+from reconciler.records.none import NoRecords
 from reconciler.simulator import PROJECT_ID, SECRET_KEY, ZONE, Simulator, SimulatorTransport, Timings
 from reconciler.simulator import World as CloudWorld
 from reconciler.simulator.generate import BORN_MS, add_worker
@@ -43,11 +47,28 @@ from tests.fakes.engine import FakeEngine
 SCOPE_UUID = "6f1e6d2a-0c1b-4a53-9a39-0d5b0f3f3c11"
 STACK = "fleet/prod"
 REVISION = "0123456789ab"
+ELASTIC_UID = "9a1f0c3e-5b1d-4f57-8d7e-2a90b6f1c001"
 OWNER = ("reconciler", f"reconciler:scope={SCOPE_UUID}")
 
 
 def slot_tags(slot: int) -> tuple[str, ...]:
     return (*OWNER, "reconciler:fleet=linux", f"reconciler:slot={slot}", f"reconciler:revision={REVISION}")
+
+
+def worker_tags(worker: str) -> tuple[str, ...]:
+    return (*OWNER, "reconciler:fleet=burst", f"reconciler:worker={worker}", f"reconciler:revision={REVISION}")
+
+
+def elastic_fleet() -> dict[str, Any]:
+    return {
+        "uid": ELASTIC_UID,
+        "name": "burst",
+        "controller": "elastic",
+        "zone": ZONE,
+        "minimum": 0,
+        "maximum": 5,
+        "revision": REVISION,
+    }
 
 
 @dataclass
@@ -96,6 +117,8 @@ class Rig:
     replicas: int = 3
     ownership: Ownership = Ownership.TWO_PROOFS
     timings: Timings = field(default_factory=Timings)
+    elastic: bool = False  # an elastic fleet is declared as well, and rows are kept
+    policies: Policies = field(default_factory=Policies)
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(start_ms=BORN_MS + 86_400_000))
 
     def __post_init__(self) -> None:
@@ -131,6 +154,10 @@ class Rig:
     def ids(self) -> Ids:
         return Ids(clock=self.clock, randomness=SeededRandomness(self.seed.getrandbits(32)))
 
+    @property
+    def records(self) -> Records:
+        return NativeRecords(self.store) if self.elastic else NoRecords()
+
     def new_store(self) -> SqlStore:
         return open_store(self.url, clock=self.clock, ids=self.ids(), create=self.url.startswith("sqlite"))
 
@@ -158,13 +185,14 @@ class Rig:
             "revision": REVISION,
             "commercial_type": "DEV1-S",
         }
+        fleets = [fleet, elastic_fleet()] if self.elastic else [fleet]
         self.engine.add(
             StackState(
                 stack=STACK,
                 serial="1",
                 read_ms=self.clock.now_ms(),
                 resources=tuple(resources),
-                outputs={"reconciler": {"schema_version": 1, "scope": SCOPE_UUID, "fleets": [fleet]}},
+                outputs={"reconciler": {"schema_version": 1, "scope": SCOPE_UUID, "fleets": fleets}},
             )
         )
 
@@ -228,6 +256,8 @@ class Rig:
             clock=self.clock,
             executor=SerialExecutor(),
             ids=self.ids(),
+            records=self.records,
+            policies=self.policies,
         )
         findings = diff(self.sweep_world)
         self.written: Written = self.store.record_sweep(sweep_record(self.sweep_world, findings, trigger=trigger))
@@ -251,6 +281,7 @@ class Rig:
             holder="test:1",
             checkpoint=checkpoint,
             heartbeat=False,
+            records=self.records,
             **kwargs,
         )
 

@@ -228,6 +228,17 @@ def test_one_bad_item_does_not_stop_the_others(rig: Rig) -> None:
     }
 
 
+def test_what_is_told_of_a_deletion_is_the_servers_trouble_and_not_that_its_children_wait(rig: Rig) -> None:
+    """M3: otherwise a person reads that a volume waits for its server, and never that the API refuses the server."""
+    leak(rig)
+    refusal = '{"type": "invalid_request_error", "message": "selectors exclude each other"}'
+    rig.simulator.faults.add(FaultRule(method="POST", path="**/action", times=400, status=400, body=refusal))
+    outcome = only(rig.applier(patience_seconds=10).apply(rig.plan()).outcomes)
+    (deletion,) = rig.store.open_deletions(rig.scope.uuid)
+    assert "selectors exclude each other" in outcome.text
+    assert "selectors exclude each other" in str(deletion.last_error)
+
+
 def test_a_deletion_whose_answer_was_lost_is_not_sent_blindly_again(rig: Rig) -> None:
     made = leak(rig)
     rig.simulator.faults.add(FaultRule(method="POST", path="**/action", nth=(1,), action="drop_answer"))

@@ -53,6 +53,7 @@ class Estate:
     def run(self) -> None:
         """Plan and apply; what existed and was used is neither destroyed, nor proved absent, nor forgotten."""
         used, held = list(self.used()), self.held()
+        self.rig.cloud = self.rig.new_cloud()  # each run is a process of its own, which counts its own errors
         try:
             self.rig.apply()
         except ReconcilerError:

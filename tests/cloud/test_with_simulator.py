@@ -403,12 +403,44 @@ class TestTheRest:
         cloud = Cloud(World(keys=[Key(secret=SECRET_KEY, kinds=frozenset())]))
         cloud.client.check_credentials()
 
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_trouble_in_one_zone_is_no_trouble_with_the_key(self, status: int) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path=f"/instance/v1/zones/{ZONE}/servers", status=status)])
+        cloud.client.check_credentials()
+
+    def test_a_server_error_in_every_region_is_an_api_that_is_down(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path="**/servers", status=503)])
+        with pytest.raises(CloudError) as caught:
+            cloud.client.check_credentials()
+        assert caught.value.code == "RC0401"
+
     def test_an_api_that_is_down_is_a_cloud_error(self) -> None:
         cloud, _ = workers(1)
         cloud.simulator.faults.set([FaultRule(action="refuse")])
         with pytest.raises(CloudError) as caught:
             cloud.client.check_credentials()
         assert caught.value.code == "RC0401"
+
+    def test_one_zone_that_fails_does_not_make_the_api_count_as_down(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path="**/zones/fr-par-1/**", action="status", status=503)])
+        cloud.client.check_credentials()
+
+    def test_an_api_that_fails_in_every_region_is_a_cloud_error(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(path="**/servers", action="status", status=503)])
+        with pytest.raises(CloudError) as caught:
+            cloud.client.check_credentials()
+        assert "503" in caught.value.message
+
+    def test_an_api_that_gives_no_answer_is_not_asked_zone_by_zone(self) -> None:
+        cloud, _ = workers(1)
+        cloud.simulator.faults.set([FaultRule(action="refuse")])
+        with pytest.raises(CloudError):
+            cloud.client.check_credentials()
+        assert len({entry.path for entry in cloud.simulator.traffic.entries()}) == 1
 
     def test_the_clocks_agree(self) -> None:
         cloud, _ = workers(1)

@@ -147,7 +147,7 @@ def test_a_fleet_must_name_its_scope_when_there_are_several(tmp_path: Path) -> N
     assert (problem.code, dotted(problem.path), problem.hint) == ("RC0121", "fleet[0].scope", "Scopes are: ci, render.")
 
 
-@pytest.mark.parametrize("adapter", ["native", "sql", "garm"])
+@pytest.mark.parametrize("adapter", ["sql", "garm"])
 def test_a_records_adapter_that_this_version_lacks_is_refused_by_name(tmp_path: Path, adapter: str) -> None:
     problem = mistake(tmp_path, MINIMAL + f'[records]\nadapter = "{adapter}"\n')
     assert (problem.code, dotted(problem.path)) == ("RC0120", "records.adapter")

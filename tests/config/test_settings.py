@@ -20,6 +20,13 @@ def test_limits_that_nobody_sets_are_the_limits_of_the_model(tmp_path: Path) -> 
     assert loaded(tmp_path).settings.limits == Limits()
 
 
+@pytest.mark.parametrize("adapter", ["native", "none"])
+def test_the_records_adapter_reaches_the_settings(tmp_path: Path, adapter: str) -> None:
+    given = loaded(tmp_path, MINIMAL + f'[records]\nadapter = "{adapter}"\n')
+    assert given.settings.records_adapter == adapter
+    assert loaded(tmp_path).settings.records_adapter == "none"
+
+
 def test_every_key_of_a_scope_reaches_the_model(tmp_path: Path) -> None:
     ci, render = loaded(tmp_path, FULL).settings.scopes
     assert ci == Scope(

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from reconciler.model.finding import Finding
 from reconciler.model.inventory import Presence
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Ip, Kind, Nic, Ref, Resource, Server, Volume
 from reconciler.model.world import World
 
@@ -18,7 +19,64 @@ CLUSTER_NAMES = ("pvc-*", "scw-k8s-*", "*_pvc-*", "k8s-*")
 
 def objections(world: World, finding: Finding) -> list[str]:
     """Every reason why this finding must not say `act` and `destroy`."""
-    return [*_run(world), *_target(world, finding), *(why for ref in finding.refs for why in _any(world, finding, ref))]
+    return [
+        *_run(world),
+        *_rows(world, finding),
+        *_target(world, finding),
+        *(why for ref in finding.refs for why in _any(world, finding, ref)),
+    ]
+
+
+def live_rows(world: World) -> list[WorkerRow]:
+    """Rows that were live in either read."""
+    return [row for read in (world.records_before, world.records) for row in read.workers if row.deletion_id is None]
+
+
+def held_by_a_row(world: World, thing: Resource) -> bool:
+    """A live row names it, or what it hangs on or hung on; or it, or what it hangs on, carries the worker's id."""
+    line = world.memory.lineage.get(thing.ref)
+    owners = {getattr(thing, "server_id", None), line.server_id if line is not None else None, thing.id}
+    servers = [item for scan in world.inventory.scans.values() for item in scan.items if isinstance(item, Server)]
+    for server in servers:
+        if thing.id in {*(slot.id for slot in server.volumes), *server.ip_ids}:
+            owners.add(server.id)
+    tags = {tag for server in servers if server.id in owners for tag in server.tags} | set(thing.tags)
+    for row in live_rows(world):
+        if f"reconciler:worker={row.id}" in tags or (row.machine is not None and row.machine.id in owners):
+            return True
+    return False
+
+
+def may_go(world: World, row: WorkerRow) -> bool:
+    """Whether a row is past what it may be: it failed, or its create or its start took too long."""
+    sent, confirmed, now = row.create_sent_ms, row.create_confirmed_ms, world.finished_ms
+    longest = 1000 * max(world.scope.create_seconds, world.scope.grace_seconds)
+    match row.state.value:
+        case "failed":
+            return True
+        case "provisioning":
+            return (row.changed_ms if sent is None else sent) + longest <= now
+        case "bootstrapping":
+            return sent is not None and confirmed is not None and confirmed + 1_200_000 <= now
+        case _:
+            return False
+
+
+def _rows(world: World, finding: Finding) -> Iterator[str]:
+    if world.records.unread is not None or world.records_before.unread is not None:
+        yield "the rows of workers were not read"
+    mine = finding.subjects[0].worker if finding.kind.value == "stale-row" else None
+    for row in live_rows(world):
+        for ref in finding.refs:
+            thing = resource_of(world, ref)
+            line = world.memory.lineage.get(ref)
+            machine = row.machine.id if row.machine is not None else "none"
+            hangs = machine in (ref.id, getattr(thing, "server_id", None), line.server_id if line is not None else None)
+            tagged = thing is not None and f"reconciler:worker={row.id}" in thing.tags
+            if (hangs or tagged) and row.id != mine:
+                yield f"{ref} is held by the row of {row.id}"
+        if row.id == mine and not may_go(world, row):
+            yield f"the row of {row.id} may stay"
 
 
 def resource_of(world: World, ref: Ref) -> Resource | None:
@@ -77,7 +135,7 @@ def _target(world: World, finding: Finding) -> Iterator[str]:
     ]
     if isinstance(thing, Volume):
         since.append(thing.last_detached_ms or 0)
-    if max(since) + 1000 * world.scope.grace_seconds > world.finished_ms:
+    if finding.kind.value != "stale-row" and max(since) + 1000 * world.scope.grace_seconds > world.finished_ms:
         yield "its grace has not passed"
     line = world.memory.lineage.get(ref)
     if line is not None and line.stack is not None and line.stack not in world.states:
@@ -154,7 +212,8 @@ def _proofs(world: World, thing: Resource) -> Iterator[str]:
     tagged = "reconciler" in thing.tags and f"reconciler:scope={world.scope.uuid}" in thing.tags
     if world.scope.ownership.value == "tags" and tagged:
         return
-    recorded = thing.ref in world.memory.lineage
+    rows = (*world.records_before.workers, *world.records.workers)
+    recorded = thing.ref in world.memory.lineage or any(row.machine == thing.ref for row in rows)
     mapped = any(_maps(rule, thing) for rule in world.scope.fleets)
     if not (recorded and (tagged or mapped)):
         yield "it is not proved ours"

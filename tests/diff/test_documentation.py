@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.model.finding import Finding, FindingKind, Verdict
 from reconciler.model.memory import Memory
+from reconciler.model.records import WorkerState
 from reconciler.model.resources import Kind
 from reconciler.model.state import Lock
 from reconciler.model.world import World
@@ -21,6 +22,7 @@ from tests.builders import (
     machine,
     owner_tags,
     pending,
+    policies,
     remembered,
     server,
     state,
@@ -29,12 +31,18 @@ from tests.builders import (
     with_parts,
     world,
 )
+from tests.records.rows import doomed, old_memory, row, with_records, worker_machine
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
 ONE, LEFT = machine(0), machine(9)
 ORPHAN = with_parts(LEFT.server, LEFT.root)
 FREE = volume("left", name="linux-3-data", tags=owner_tags(3))
 LOCKED = (Lock(created_by="ann@ci-7", pid=4711),)
+WORKED, WITNESS = worker_machine(), server("witness")
+FAILED = row(WORKED, state=WorkerState.FAILED, failure="out of memory")
+ROLE_OF_SERVERS = policies({"id": "role", "check": "required-tags", "tags": ["role=ci"], "kinds": ["server"]})
+ROLE_OF_VOLUMES = policies({"id": "role", "check": "required-tags", "tags": ["role=ci"], "kinds": ["volume"]})
+TYPES = policies({"id": "types", "check": "allowed-types", "types": ["PRO2-*"], "severity": "advisory"})
 RENAMED = replace(ONE.server, name="by-hand")
 
 EXAMPLES: dict[str, World] = {
@@ -53,8 +61,18 @@ EXAMPLES: dict[str, World] = {
     "detached": world(FREE, memory=remembered(FREE)),
     "detached, in doubt": world(FREE, memory=remembered(FREE), broken={Kind.SERVER: "HTTP 503"}),
     "untagged-child": world(ONE.server, replace(ONE.root, tags=()), ONE.ip, states=[state(*ONE.entries)]),
+    "missing, of a row": with_records(rows=[row(WORKED)], probes=[absent(WORKED.server)]),
+    "undeclared": with_records(fleets=[]),
+    "unrecorded": with_records(*WORKED.cloud, memory=old_memory(WORKED.server)),
+    "unresolved-create, early": with_records(WITNESS, rows=[row(create_sent_ms=NOW)]),
+    "unresolved-create": with_records(WITNESS, rows=[row()]),
+    "stale-row": with_records(*WORKED.cloud, rows=[FAILED]),
+    "stale-row, left": with_records(rows=[doomed(FAILED, finished=True)]),
     "duplicate": world(*ONE.cloud, machine(0, name="linux-0-again").server, states=[state(*ONE.entries)]),
     "interrupted": world(states=[state(pending=(pending(),))]),
+    "policy": world(*ONE.cloud, states=[state(*ONE.entries)], policies=ROLE_OF_SERVERS),
+    "policy, child": world(*ONE.cloud, states=[state(*ONE.entries)], policies=ROLE_OF_VOLUMES),
+    "policy, advisory": world(*ONE.cloud, states=[state(*ONE.entries)], policies=TYPES),
     "unmanaged": world(server("bastion")),
     "incomplete": world(broken={Kind.IP: "HTTP 403: insufficient permissions"}),
 }

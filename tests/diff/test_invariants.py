@@ -12,8 +12,9 @@ from reconciler.diff import diff
 from reconciler.diff.remember import sweep_record
 from reconciler.model.finding import ActionKind, Finding, FindingKind, Verdict
 from reconciler.model.inventory import Presence
+from reconciler.model.resources import Kind, Server
 from reconciler.model.world import World
-from tests.diff.oracle import moving, objections, resource_of, state_ids
+from tests.diff.oracle import held_by_a_row, moving, objections, resource_of, state_ids
 from tests.diff.worlds import shuffled, worlds
 
 # Explaining a failure takes longer than finding it; the failing world says enough.
@@ -45,7 +46,7 @@ def test_nothing_is_destroyed_that_anything_speaks_for(world: World) -> None:
 def test_only_leftovers_are_ever_destroyed(world: World) -> None:
     for finding in diff(world):
         if finding.action is ActionKind.DESTROY:
-            assert finding.kind in (FindingKind.ORPHAN, FindingKind.DETACHED)
+            assert finding.kind in (FindingKind.ORPHAN, FindingKind.DETACHED, FindingKind.STALE_ROW)
 
 
 @CALM
@@ -53,7 +54,9 @@ def test_only_leftovers_are_ever_destroyed(world: World) -> None:
 def test_state_forgets_only_what_is_proved_absent_and_was_in_both_reads(world: World) -> None:
     """Rules 1 to 3."""
     for finding in diff(world):
-        if finding.kind is not FindingKind.MISSING or finding.verdict is not Verdict.ACT:
+        if finding.action is not ActionKind.REFRESH or finding.kind is not FindingKind.MISSING:
+            continue
+        if finding.verdict is not Verdict.ACT:
             continue
         event("acts on missing")
         first = finding.subjects[0]
@@ -84,6 +87,59 @@ def test_tags_are_written_only_to_what_is_there_and_ours_to_touch(world: World) 
         own = f"reconciler:scope={world.scope.uuid}"
         assert all(tag == own for tag in finding.tags_after if tag.startswith("reconciler:scope="))
         assert not set(world.scope.never.tags) & set(thing.tags)
+
+
+@CALM
+@given(worlds())
+def test_rows_are_written_only_for_what_is_surely_theirs(world: World) -> None:
+    """Rules 1, 2 and 4: a row is given the one machine with its id, and ends by a proof alone."""
+    for finding in acting(world, ActionKind.ATTACH) + acting(world, ActionKind.PURGE):
+        event(f"{finding.action.value}: {finding.kind.value}")
+        row = world.records.row(finding.row or "")
+        assert row is not None
+        assert world.unread_records is None
+        if not row.live:
+            assert row.deletion_finished
+            continue
+        assert world.records_before.row(row.id) == row
+        if row.machine is not None:
+            assert finding.action is ActionKind.PURGE
+            assert world.inventory.probes[row.machine].presence is Presence.ABSENT
+            continue
+        scan = world.inventory.scans[Kind.SERVER, row.zone]
+        assert scan.complete
+        mine = [one for one in servers_of(world) if f"reconciler:worker={row.id}" in one.tags]
+        assert [one.ref for one in mine] == list(finding.refs)
+        assert (finding.action is ActionKind.ATTACH) == bool(mine)
+        since = row.changed_ms if row.create_sent_ms is None else row.create_sent_ms
+        assert since + 900_000 <= world.finished_ms
+
+
+@CALM
+@given(worlds())
+def test_a_row_is_written_only_for_a_running_worker_that_never_had_one(world: World) -> None:
+    """A late create is never written down as a worker whose row was lost."""
+    for finding in acting(world, ActionKind.RECORD):
+        event("records")
+        worker = finding.row
+        thing = resource_of(world, finding.refs[0])
+        assert isinstance(thing, Server)
+        assert thing.state == "running"
+        assert f"reconciler:worker={worker}" in thing.tags
+        assert worker not in world.records.ended
+        assert all(worker != row.id for read in (world.records_before, world.records) for row in read.workers)
+        assert thing.id not in state_ids(world)
+        assert thing.ref not in world.memory.doomed
+        assert not moving(world)
+        assert not world.unread
+        assert [one.ref for one in servers_of(world) if f"reconciler:worker={worker}" in one.tags] == [thing.ref]
+
+
+def servers_of(world: World) -> list[Server]:
+    found = {item.ref for scan in world.inventory.scans.values() for item in scan.items if item.ref.kind is Kind.SERVER}
+    found |= {ref for ref in world.inventory.probes if ref.kind is Kind.SERVER}
+    there = [resource_of(world, ref) for ref in sorted(found)]
+    return [one for one in there if isinstance(one, Server) and one.project == world.scope.project]
 
 
 @CALM
@@ -160,14 +216,14 @@ def test_what_a_state_holds_is_a_leftover_in_no_finding(world: World) -> None:
 @CALM
 @given(worlds())
 def test_every_leftover_of_the_project_is_accounted_for(world: World) -> None:
-    """Whatever no state holds is in some finding, or is in order on a machine that a state holds."""
+    """Whatever no state holds is in some finding, or is in order on a machine that a state or a row holds."""
     held = state_ids(world)
     shown = {ref for one in diff(world) for ref in one.refs}
     for scan in world.inventory.scans.values():
         for item in scan.items:
             if item.project != world.scope.project or item.id in held or item.ref.kind.value in ("ipam", "nic"):
                 continue
-            if item.ref in shown:
+            if item.ref in shown or held_by_a_row(world, item):
                 continue
             assert getattr(item, "server_id", None) in held
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.diff.pricing import cost_of, cost_of_all
-from reconciler.model.money import Price
+from reconciler.model.money import NANO, Price
 from reconciler.model.resources import Resource
 from tests.builders import GB, ZONE, ip, local_volume, nic, scope, server, volume
 
@@ -56,3 +56,11 @@ def test_the_providers_price_of_a_volume_type_goes_before_the_configured_one() -
 def test_local_storage_and_nics_are_part_of_their_server() -> None:
     assert hour(local_volume("d")) == (0, 0)
     assert hour(nic("n", server_id="s")) == (0, 0)
+
+
+def test_the_estimate_comes_to_the_figures_of_a_bill() -> None:
+    """M12: 7,766 units of an IPv4 were 38.83 EUR, 190,323 GB-hours of SBS 24.74 EUR (the bill says 24.75)."""
+    billed = scope(ip_hour_eur=0.005, sbs_gb_hour_eur=0.00013)
+    address = cost_of(ip("x"), scope=billed, prices={}).hour_nanos * 7_766
+    gigabyte = cost_of(volume("v", size=GB), scope=billed, prices={}).hour_nanos * 190_323
+    assert (f"{address / NANO:.2f}", f"{gigabyte / NANO:.2f}") == ("38.83", "24.74")

@@ -139,8 +139,8 @@ def test_while_a_stack_is_locked_it_waits() -> None:
     assert verdict(states=[state(locks=(Lock(created_by="ann@ci"),))])[0] is Verdict.WAIT
 
 
-def test_within_its_grace_it_waits() -> None:
-    assert verdict(memory=Memory(first_complete_ms=NOW - 7 * DAY))[0] is Verdict.WAIT
+def test_within_its_grace_it_waits_to_be_adopted() -> None:
+    assert verdict(memory=Memory(first_complete_ms=NOW - 7 * DAY)) == (Verdict.WAIT, ActionKind.ADOPT)
 
 
 def test_what_an_adoption_holds_is_not_adopted_again() -> None:

@@ -16,6 +16,15 @@ from hypothesis import strategies as st
 from reconciler.model.desired import Desired
 from reconciler.model.inventory import Inventory, Presence, Probe, Scan
 from reconciler.model.memory import NO_MEMORY, Lineage, Memory
+from reconciler.model.records import (
+    NO_RECORDS,
+    FleetRow,
+    RecordsView,
+    Tombstone,
+    UnreadRecords,
+    WorkerRow,
+    WorkerState,
+)
 from reconciler.model.resources import Kind, Ref, Resource, Server, VolumeSlot
 from reconciler.model.scope import FleetMatch, Never, Ownership
 from reconciler.model.state import SECRET, Lock, PendingOperation, StackState, StateResource, UnreadStack
@@ -30,7 +39,9 @@ from tests.builders import (
     OTHER_SCOPE,
     PROJECT,
     ROOT_NAME,
+    SCOPE,
     STACK,
+    ZONE,
     absent,
     booking,
     entry_of,
@@ -52,8 +63,15 @@ from tests.builders import (
 
 T = TypeVar("T")
 GRACE_MS = 900_000
+WORKERS = (uid("w0"), uid("w1"), uid("w2"))
+FLEET_UID = uid("burst")
+ELASTIC_FLEET = fleet(None, uid=FLEET_UID, name="burst", controller="elastic")
 OTHER_STACK = "ci/other"
 GONE_STACK = "ci/taken-off-the-list"
+
+
+def worker_tags(worker: str, *, scope: str = SCOPE) -> tuple[str, ...]:
+    return (*owner_tags(None, fleet="burst", scope=scope), f"reconciler:worker={worker}")
 
 
 def mostly(usual: T, *others: T) -> st.SearchStrategy[T]:
@@ -81,6 +99,9 @@ TAGS = half(
     (*owner_tags(0), "kapsule=b9c08ebb"),
     (HOSTILE, *owner_tags(HOSTILE, fleet=HOSTILE)),
     owner_tags("²"),
+    *(worker_tags(worker) for worker in WORKERS),
+    worker_tags(WORKERS[0], scope=OTHER_SCOPE),
+    (*worker_tags(WORKERS[0]), f"reconciler:worker={WORKERS[1]}"),
 )
 BORN = mostly(NOW - DAY, NOW - 60_000, NOW + HOUR, None)
 SINCE = mostly(NOW - DAY, None, NOW - 60_000, NOW + HOUR)
@@ -255,6 +276,66 @@ def memories(draw: st.DrawFn, everything: list[Resource]) -> Memory:
 
 
 @st.composite
+def worker_rows(draw: st.DrawFn, worker: str, machine: Ref | None) -> WorkerRow:
+    moments = mostly(NOW - DAY, NOW - 60_000, NOW, None)
+    of = draw(st.sampled_from(list(WorkerState)))
+    if machine is None:
+        of = draw(st.sampled_from([WorkerState.PROVISIONING, WorkerState.FAILED]))
+    end = draw(mostly(None, "open", "finished"))
+    return WorkerRow(
+        id=worker,
+        fleet_id=FLEET_UID,
+        fleet="burst",
+        zone=draw(mostly(ZONE, "pl-waw-1")),
+        revision="0123456789ab",
+        state=of,
+        changed_ms=draw(mostly(NOW - DAY, NOW - 60_000)),
+        machine=machine,
+        create_sent_ms=draw(moments),
+        create_confirmed_ms=draw(moments),
+        deletion_id=None if end is None else "deletion",
+        deletion_finished=end == "finished",
+    )
+
+
+@st.composite
+def records(draw: st.DrawFn, servers: list[Server]) -> tuple[RecordsView, RecordsView]:
+    """(first read, second read). Half of the worlds keep no rows."""
+    if draw(half(True, False)):
+        return NO_RECORDS, NO_RECORDS
+    machines = [one.ref for one in servers] + [Ref(Kind.SERVER, ZONE, uid("gone"))]
+    rows = []
+    for worker in WORKERS:
+        if draw(st.booleans()):
+            machine = draw(st.sampled_from([None, *machines]))
+            machines = [one for one in machines if one != machine]
+            rows.append(draw(worker_rows(worker, machine)))
+    row = FleetRow(id=FLEET_UID, name="burst", stack=STACK, controller="elastic", revision="r", declared_ms=NOW)
+    ended = {w: Tombstone(worker=w, zone=ZONE, machine_id=None, buried_ms=1, why="x") for w in WORKERS}
+    gone = draw(mostly({}, ended))
+    known = {one.id for one in rows}
+    second = RecordsView(
+        adapter="native",
+        workers=tuple(rows),
+        fleets=draw(half((), (row,))),
+        ended={worker: stone for worker, stone in gone.items() if worker not in known},
+    )
+    earlier = tuple(
+        replace(one, changed_ms=1) if draw(mostly(False, True)) else one for one in rows if draw(mostly(True, False))
+    )
+    first = replace(second, workers=earlier, ended={})
+    lost = UnreadRecords(code="RC0201", reason=HOSTILE)
+    match draw(mostly("read", "first", "second")):
+        case "first":
+            first = RecordsView(adapter="native", unread=lost)
+        case "second":
+            second = RecordsView(adapter="native", unread=lost)
+        case _:
+            pass
+    return first, second
+
+
+@st.composite
 def probes(draw: st.DrawFn, held: Mapping[str, StackState], there: list[Resource]) -> list[Probe]:
     """Answers for some of what the states hold: gone, hidden, or found although the list lagged."""
     known = {one.ref: one for one in there}
@@ -296,12 +377,16 @@ def worlds(draw: st.DrawFn) -> World:
         scope=draw(SCOPES),
         memory=draw(memories(everything)),
         desired=Desired(
-            fleets=tuple(draw(mostly((), (fleet(2),), (fleet(1), fleet(3, stack=OTHER_STACK, uid="z"))))),
+            fleets=tuple(
+                draw(mostly((), (fleet(2), ELASTIC_FLEET), (fleet(1), fleet(3, stack=OTHER_STACK, uid="z"))))
+                + draw(half((), (ELASTIC_FLEET,)))
+            ),
             problems=draw(mostly((), ("stack ci/prod: broken",))),
         ),
         unread=draw(mostly((), (UnreadStack(stack="ci/x", code="RC0508", reason=HOSTILE),))),
     )
-    return replace(made, states_before=first, states=second)
+    before, after = draw(records([one for one in everything if isinstance(one, Server)]))
+    return replace(made, states_before=first, states=second, records_before=before, records=after)
 
 
 def shuffled(given: World, seed: int) -> World:
@@ -328,6 +413,8 @@ def shuffled(given: World, seed: int) -> World:
         states={name: mixed_state(one) for name, one in mixed(given.states).items()},
         states_before={name: mixed_state(one) for name, one in mixed(given.states_before).items()},
         unread=_mix(given.unread, chance),
+        records=replace(given.records, workers=_mix(given.records.workers, chance)),
+        records_before=replace(given.records_before, workers=_mix(given.records_before.workers, chance)),
     )
 
 

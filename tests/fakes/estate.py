@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from reconciler.cli.composition import Runtime
+from reconciler.cli.composition import Runtime, make_records
 from reconciler.cli.options import Globals
-from reconciler.config.settings import OutputSettings, PulumiSettings, Settings, StateSettings
+from reconciler.config.settings import OutputSettings, PolicySettings, PulumiSettings, Settings, StateSettings
 from reconciler.kernel.clock import Clock, VirtualClock
 from reconciler.kernel.errors import ReconcilerError
 from reconciler.kernel.executor import Executor, SerialExecutor
@@ -19,6 +19,7 @@ from reconciler.model.state import StackState, StateResource
 from reconciler.plan import digest, load
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
+from reconciler.ports.records import Records
 from reconciler.ports.store import Lease, Store
 from tests.fakes.cloud import PROJECT, ZONE, FakeCloud
 from tests.fakes.engine import FakeEngine
@@ -51,6 +52,8 @@ class FakeWorld:
     schema_text: str | None = "sqlite:///fake.db has schema 0001"
     lease_held: Lease | None = None
     output: OutputSettings = field(default_factory=OutputSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    records_adapter: str = "none"
 
     def __post_init__(self) -> None:
         self.cloud_port = FakeCloud(clock=self.clock_now)
@@ -75,6 +78,8 @@ class FakeWorld:
             state=StateSettings(stacks=(STACK,), work_dir=Path.cwd()),
             pulumi=PulumiSettings(),
             output=self.output,
+            policy=self.policy,
+            records_adapter=self.records_adapter,
             limits=Limits(),
             database_url="sqlite:///fake.db",
         )
@@ -91,6 +96,9 @@ class FakeWorld:
         if self.broken_store is not None:
             raise self.broken_store
         return self.store_port
+
+    def records(self, runtime: Runtime, store: Store | None, reason: str | None) -> Records:
+        return make_records(self.records_adapter, store, reason)
 
     def schema(self, runtime: Runtime) -> str | None:
         return self.schema_text

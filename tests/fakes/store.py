@@ -12,6 +12,7 @@ from reconciler.kernel.errors import NotLeaderError, RefusedError, StoreError
 from reconciler.model.approval import Approval
 from reconciler.model.memory import CompleteSweep, Episode, Lineage, Memory, Release, SweepRecord, Written
 from reconciler.model.plan import Plan
+from reconciler.model.records import WorkerRow
 from reconciler.model.resources import Ref
 from reconciler.model.warrant import Deletion, DeletionStage, Warrant
 from reconciler.ports.store import JournalEntry, Lease, PlanRow, RunRow
@@ -208,6 +209,7 @@ class FakeStore:
         hour_nanos: int,
         lease: Lease,
         per_hour: int,
+        worker: WorkerRow | None = None,
     ) -> Warrant:
         self._write()
         if target in self.held.values():

@@ -65,14 +65,14 @@ def complaints(value: Any, hint: Any, where: str) -> Iterator[str]:
 
 
 def _container(value: Any, origin: type, args: tuple[Any, ...], where: str) -> Iterator[str]:
-    if not isinstance(value, origin):
-        yield f"{where}: {type(value).__name__} in the place of {origin.__name__}"
-    elif origin is list:
+    if isinstance(value, list) and origin is list:
         for item in value:
             yield from complaints(item, args[0], f"{where}[]")
-    else:
+    elif isinstance(value, dict) and origin is dict:
         for item in value.values():
             yield from complaints(item, args[1], f"{where}{{}}")
+    else:
+        yield f"{where}: {type(value).__name__} in the place of {origin.__name__}"
 
 
 def _plain(value: Any, hint: type, where: str) -> Iterator[str]:

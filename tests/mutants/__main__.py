@@ -1,22 +1,24 @@
-"""Break each rule in a copy of the tree and show the test that notices: `python -m tests.mutants [WORD...]`.
+"""Break each rule in a copy of the tree and show what notices: `python -m tests.mutants [--cases] [WORD...]`.
 
 A mutant is a patch beside this file and an entry in `catalogue.toml`: the rule, the patch, what is broken in words, and
-the test that must fail. First every named test must pass on the copy as it is; then, one mutant at a time, its test
-must fail. A mutant that survives, or a patch that no longer applies, fails the run. The product itself has no switch
-for any of it.
+what must fail: a test, a case (a file below tests/cases, played by `reconciler simulate run`), or both. First all of
+them must pass on the copy as it is; then, one mutant at a time, its test and its case must fail. A mutant that
+survives, or a patch that no longer applies, fails the run. A case that was not played says nothing about a mutant.
+`--cases` leaves the tests out. The product itself has no switch for any of it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
 
@@ -24,6 +26,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SECONDS = 600
 COPIES = 2
+# Where a case fails that is no case, or whose past cannot be played.
+_BEFORE_THE_FIRST_STEP = ("the file", "the past")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,16 @@ class Mutant:
     rule: str
     patch: str
     what: str
-    test: str
+    test: str = ""
+    case: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether it held; None: nothing can be said."""
+
+    held: bool | None
+    output: str
 
 
 def catalogue() -> list[Mutant]:
@@ -56,16 +69,36 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
-def run_tests(tree: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def python(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A module of the tree, run with the tree's own code."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(tree), str(tree / "stacks")]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", *words]
     return subprocess.run(
         command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
+
+
+def run_tests(tree: Path, tests: Sequence[str]) -> Verdict:
+    done = python(tree, "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests)
+    return Verdict({0: True, 1: False}.get(done.returncode), done.stdout)
+
+
+def run_cases(tree: Path, cases: Sequence[str]) -> Verdict:
+    """Played by the command that users have. A case that did not come to its first step says nothing."""
+    files = [f"tests/cases/{case}" for case in cases]
+    done = python(tree, "reconciler.cli.main", "simulate", "run", "-o", "json", *files)
+    try:
+        played = json.loads(done.stdout)["cases"]
+    except (ValueError, KeyError):
+        return Verdict(None, done.stdout + done.stderr)
+    failures = [failure for case in played for failure in case["failures"]]
+    if len(played) != len(cases) or any(failure["where"] in _BEFORE_THE_FIRST_STEP for failure in failures):
+        return Verdict(None, done.stdout)
+    return Verdict(not failures, done.stdout)
 
 
 def patch(tree: Path, mutant: Mutant, *, reverse: bool = False) -> bool:
@@ -75,30 +108,57 @@ def patch(tree: Path, mutant: Mutant, *, reverse: bool = False) -> bool:
 
 
 def judge(tree: Path, mutant: Mutant) -> tuple[bool, str]:
-    """Whether the mutant was caught, and one line about it."""
+    """Whether all that must notice the mutant did, and one line about it."""
     if not patch(tree, mutant):
         return False, "the patch no longer applies"
     try:
-        done = run_tests(tree, [mutant.test])
-    except subprocess.TimeoutExpired:
-        return True, f"caught: {mutant.test} did not end"
+        found = [_notices(tree, run, name) for run, name in _witnesses(mutant)]
     finally:
         patch(tree, mutant, reverse=True)
-    if done.returncode == 1:
-        return True, f"caught by {mutant.test}"
-    if done.returncode == 0:
-        return False, f"SURVIVED {mutant.test}"
-    return False, f"no verdict (pytest ended with {done.returncode}): {done.stdout[-300:]}"
+    return all(caught for caught, _ in found), "; ".join(text for _, text in found)
+
+
+def _witnesses(mutant: Mutant) -> Iterator[tuple[Callable[[Path, Sequence[str]], Verdict], str]]:
+    if mutant.test:
+        yield run_tests, mutant.test
+    if mutant.case:
+        yield run_cases, mutant.case
+
+
+def _notices(tree: Path, run: Callable[[Path, Sequence[str]], Verdict], name: str) -> tuple[bool, str]:
+    try:
+        verdict = run(tree, [name])
+    except subprocess.TimeoutExpired:
+        return True, f"caught: {name} did not end"
+    if verdict.held is None:
+        return False, f"no verdict of {name}: {verdict.output[-300:]}"
+    return not verdict.held, f"SURVIVED {name}" if verdict.held else f"caught by {name}"
+
+
+def sound(tree: Path, chosen: Sequence[Mutant]) -> bool:
+    """Whether everything that is to notice a mutant passes without one."""
+    tests, cases = sorted({one.test for one in chosen} - {""}), sorted({one.case for one in chosen} - {""})
+    for run, names in ((run_tests, tests), (run_cases, cases)):
+        verdict = run(tree, names) if names else Verdict(True, "")
+        if not verdict.held:
+            print(verdict.output[-4000:])
+            print("not everything holds on the tree as it is: nothing can be said about mutants")
+            return False
+    return True
+
+
+def choose(words: Sequence[str]) -> list[Mutant]:
+    """The mutants that any of the words is part of, all without one. `--cases`: those with a case, by it alone."""
+    wanted = [word for word in words if word != "--cases"]
+    chosen = [one for one in catalogue() if not wanted or any(word in f"{one.rule} {one.patch}" for word in wanted)]
+    return [replace(one, test="") for one in chosen if one.case] if "--cases" in words else chosen
 
 
 def main(words: Sequence[str]) -> int:
-    chosen = [one for one in catalogue() if not words or any(word in f"{one.rule} {one.patch}" for word in words)]
+    chosen = choose(words)
     with tempfile.TemporaryDirectory(prefix="reconciler-mutants-") as folder:
         trees = [copy_tree(Path(folder) / str(number)) for number in range(COPIES)]
-        sound = run_tests(trees[0], sorted({one.test for one in chosen}))
-        if sound.returncode != 0:
-            print(sound.stdout[-4000:])
-            print("the tests do not pass on the tree as it is: nothing can be said about mutants")
+        if not sound(trees[0], chosen):
             return 1
         free: Queue[Path] = Queue()
         for tree in trees:
@@ -115,8 +175,16 @@ def main(words: Sequence[str]) -> int:
 
         with ThreadPoolExecutor(COPIES) as pool:
             caught = list(pool.map(one, chosen))
-    print(f"mutants: {sum(caught)} of {len(caught)} caught, {len({one.rule for one in chosen})} rules")
+    print(summary(chosen, caught))
     return 0 if all(caught) else 1
+
+
+def summary(chosen: Sequence[Mutant], caught: Sequence[bool]) -> str:
+    rules, pairs = {one.rule for one in chosen}, [one for one in chosen if one.case]
+    return (
+        f"mutants: {sum(caught)} of {len(caught)} caught, {len(rules)} rules; "
+        f"{len(pairs)} by a case, {len({one.rule for one in pairs})} rules"
+    )
 
 
 if __name__ == "__main__":

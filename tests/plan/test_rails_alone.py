@@ -17,10 +17,13 @@ import pytest
 from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.errors import RefusedError
 from reconciler.model.plan import ActionStatus, Mode
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Limits, Ownership, Rail
 from reconciler.plan.approval import approvable
+from reconciler.policy.decode import decode_value
 from reconciler.simulator import FaultRule
 from tests.apply.rig import OWNER, STACK, Rig
+from tests.records.staff import intend
 
 TAGS: Final = [*OWNER, "reconciler:fleet=linux", "reconciler:slot=9"]
 LOOSE: Final = Limits(
@@ -133,10 +136,30 @@ def a_clock_that_is_ahead(rig: Rig) -> list[str]:
     return lost
 
 
+def a_state_that_was_emptied(rig: Rig) -> list[str]:
+    """Two machines of no fleet, as of a program that knows nothing of us, run on."""
+    state = rig.engine.states[STACK]
+    mine = {entry.ref.id: entry.urn for entry in state.resources if entry.ref and entry.type.endswith("Server")}
+    rig.engine.add(replace(state, resources=(), outputs={}, serial=f"{state.serial}!"))
+    grown_old(rig)
+    return list(mine)
+
+
 def machines_that_are_gone(rig: Rig) -> list[str]:
     for slot in (0, 1):
         rig.stranger("kill_server", server=f"linux-{slot}")
     return [f"linux-{slot}" for slot in (0, 1)]
+
+
+def rows_whose_creates_made_nothing(rig: Rig) -> list[str]:
+    """Two of twenty; the creates of the others may still be carried out."""
+    workers = [f"0198f0a0-0000-7000-8000-0000000001{number:02d}" for number in range(20)]
+    for worker in workers[:2]:
+        intend(rig, worker)
+    rig.clock.advance(7200)
+    for worker in workers[2:]:
+        intend(rig, worker)
+    return workers[:2]
 
 
 @dataclass(frozen=True)
@@ -162,7 +185,10 @@ CASES: Final = {
     "unknown": Case(a_listing_that_is_not_complete, {"unknown_percent": 5.0}),
     "clock-skew": Case(a_clock_that_is_ahead, {"clock_skew_seconds": 60.0}),
     "count-state": Case(machines_that_are_gone, {"count": 1}, mode=Mode.REPAIR),
+    "lost-state": Case(a_state_that_was_emptied, {"shrink_percent": 30.0}),
     "percent-state": Case(machines_that_are_gone, {"percent": 4.0}, replicas=20, mode=Mode.REPAIR),
+    "count-rows": Case(rows_whose_creates_made_nothing, {"count": 1}, mode=Mode.REPAIR, rig={"elastic": True}),
+    "percent-rows": Case(rows_whose_creates_made_nothing, {"percent": 4.0}, mode=Mode.REPAIR, rig={"elastic": True}),
 }
 
 
@@ -173,6 +199,7 @@ def made(tmp_path: Path, case: Case) -> Rig:
         url=f"sqlite:///{tmp_path / 'memory.db'}",
         replicas=case.replicas,
         ownership=Ownership.TAGS,
+        **case.rig,
     )
     rig.scope = replace(rig.scope, limits=LOOSE)
     rig.apply(mode=Mode.REPAIR)
@@ -180,11 +207,12 @@ def made(tmp_path: Path, case: Case) -> Rig:
 
 
 def lost(rig: Rig, things: list[str]) -> list[str]:
-    """Of these ids (or names of state entries), those that are no longer there."""
+    """Of these ids (or names of state entries, or workers with a row), those that are no longer there."""
     entries = {
         entry.name for entry in rig.engine.states[STACK].resources if entry.ref and entry.type.endswith("Server")
     }
-    return [one for one in things if not (one in entries or rig.exists(one))]
+    rows = {row.id for row in rig.records.read(rig.scope.uuid).workers}
+    return [one for one in things if not (one in entries or one in rows or rig.exists(one))]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -255,6 +283,32 @@ def test_with_a_memory_that_is_old_enough_it_goes(tmp_path: Path) -> None:
     assert not rig.exists(ip)
 
 
+def a_policy_with_a_slip(tmp_path: Path, *, count: int) -> Rig:
+    """Two machines whose roots lack a tag that nobody has."""
+    rules = [{"id": "slip", "check": "required-tags", "tags": ["rloe=ci"], "kinds": ["volume"]}]
+    rig = made(tmp_path, Case(an_ip, {}))
+    rig.policies = Policies(configured=decode_value({"version": 1, "rules": rules}, source="test"))
+    rig.scope = replace(rig.scope, limits=tight(count=count))
+    return rig
+
+
+def test_a_slip_in_a_policy_is_not_written_to_the_whole_estate(tmp_path: Path) -> None:
+    rig = a_policy_with_a_slip(tmp_path, count=1)
+    before = rig.picture()
+    plan = rig.plan(mode=Mode.REPAIR)
+    assert [(rail.name, rail.value) for rail in plan.blocked] == [("count-policy", 2)]
+    with pytest.raises(RefusedError) as refused:
+        rig.applier().apply(plan)
+    assert (refused.value.code, rig.picture()) == ("RC0607", before)
+
+
+def test_as_many_tags_as_the_limit_allows_are_written(tmp_path: Path) -> None:
+    rig = a_policy_with_a_slip(tmp_path, count=2)
+    outcome = rig.apply(mode=Mode.REPAIR)
+    assert {one.status for one in outcome.outcomes} == {ActionStatus.DONE}
+    assert rig.picture().count("rloe=ci") == 2
+
+
 def test_every_rail_that_a_plan_can_have_is_here() -> None:
     """Read from the source, so that a new rail needs a case."""
     import re
@@ -263,13 +317,14 @@ def test_every_rail_that_a_plan_can_have_is_here() -> None:
 
     text = Path(source.__file__).read_text(encoding="utf-8")
     named = {name.split("{")[0].rstrip("-") for name in re.findall(r'_check\(\s*f?"([^"]+)"', text)}
-    kinds = {re.sub(r"-(ip|volume)$", "", name) for name in CASES} | {"memory"}
+    kinds = {re.sub(r"-(ip|volume)$", "", name) for name in CASES} | {"memory", "count-policy"}
     assert named == kinds
 
 
-@pytest.mark.parametrize("name", [*CASES, "memory"])
+@pytest.mark.parametrize("name", [*CASES, "memory", "count-policy"])
 def test_only_a_rail_about_the_size_of_the_plan_can_be_approved(name: str) -> None:
     sizes = {"count", "count-volume", "percent-ip", "eur-month", "unpriced", "count-state", "percent-state"}
+    sizes |= {"count-rows", "percent-rows", "lost-state", "count-policy"}
     assert approvable(name) == (name in sizes)
 
 

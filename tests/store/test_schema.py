@@ -114,7 +114,7 @@ def test_every_hold_on_a_resource_is_a_clause_of_the_view(place: Place) -> None:
         for key in inspector.get_foreign_keys(name)
         if key["referred_table"] == "provider_resources" and key["referred_columns"] == ["id", "live"]
     }
-    assert holders == {"adoptions", "releases"}
+    assert holders == {"adoptions", "releases", "workers"}
     definition = str(inspector.get_view_definition(ORPHAN_VIEW))
     assert all(name in definition for name in holders)
 

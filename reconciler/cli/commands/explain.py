@@ -135,6 +135,11 @@ def _known(world: World, name: str) -> Iterator[str]:
     for ref, resource in world.inventory.by_ref.items():
         if ref.id.startswith(bare) or name in (getattr(resource, "name", None), _worker(resource.tags)):
             yield f"inventory: {ref}, tags {', '.join(resource.tags) or 'none'}"
+    for row in world.records.workers:
+        if row.id.startswith(bare) or (row.machine is not None and row.machine.id.startswith(bare)):
+            machine = f"machine {row.machine}" if row.machine is not None else "no machine"
+            doomed = "" if row.live else ", its deletion is decided"
+            yield f"records: worker {row.id} of fleet {row.fleet}, {row.state.value}, {machine}{doomed}"
     for fleet in world.desired.fleets:
         if name in (fleet.name, fleet.uid):
             yield f"desired: fleet {fleet.name} of {fleet.stack}, revision {fleet.revision}"

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.cli.commands.simulate_list import list_cases
+from reconciler.cli.commands.simulate_new import new
+from reconciler.cli.commands.simulate_record import record
+from reconciler.cli.commands.simulate_run import run
 from reconciler.kernel.errors import EXIT_OK
 
 if TYPE_CHECKING:
@@ -17,7 +21,13 @@ if TYPE_CHECKING:
 
 @click.group("simulate")
 def command() -> None:
-    """Serve a local Scaleway API to try things on."""
+    """Serve a local Scaleway API to try things on, and run cases on one."""
+
+
+command.add_command(run)
+command.add_command(list_cases)
+command.add_command(new)
+command.add_command(record)
 
 
 @command.command("serve")
@@ -36,7 +46,7 @@ def command() -> None:
 def serve(options: Globals, port: int, world_file: Path | None, speed: float, clock_file: Path | None) -> int:
     """Serve until Ctrl-C, and print the variables that point Scaleway's tools, and this one, at it."""
     from reconciler.cli.errors import say
-    from reconciler.simulator.serve import run
+    from reconciler.simulator.serve import run as serve_world
 
     def ready(url: str) -> None:
         from reconciler.simulator.defaults import environment
@@ -50,5 +60,5 @@ def serve(options: Globals, port: int, world_file: Path | None, speed: float, cl
         if not options.quiet:
             say(f"serving {url}; Ctrl-C ends it")
 
-    run(port=port, world_file=world_file, speed=speed, clock_file=clock_file, ready=ready)
+    serve_world(port=port, world_file=world_file, speed=speed, clock_file=clock_file, ready=ready)
     return EXIT_OK

@@ -16,7 +16,8 @@ from reconciler.simulator.lies.behaviour import Behaviour, LieKind
 from reconciler.simulator.lies.journal import Journal
 from reconciler.simulator.lies.keys import Key
 from reconciler.simulator.lies.refusals import refusal_response
-from reconciler.simulator.records import BlockVolume, FlexibleIp, IpamIp, Nic, Server, Volume
+from reconciler.simulator.lies.restore import put_back
+from reconciler.simulator.records import Nic
 from reconciler.simulator.wire import Refusal, Response, out_of_stock, quota_exceeded
 from reconciler.simulator.world import World
 
@@ -44,32 +45,9 @@ class _Fails(Behaviour):
 
 
 def _leave(world: World, made: list[Any]) -> None:
-    """Put back what stays, without what it pointed at and does not stay."""
-    kept = {record.id for record in made}
-
-    def there(record_id: str | None) -> bool:
-        return record_id is not None and (record_id in kept or record_id in world)
-
-    for record in made:
-        match record:
-            case Server():
-                slots = tuple(slot for slot in record.slots if slot.volume in kept)
-                world.servers.put(replace(record, slots=slots))
-            case FlexibleIp():
-                held = there(record.server)
-                fresh = record if held else replace(record, server=None, state="detached", attach_order=0)
-                world.ips.put(fresh)
-            case IpamIp():
-                resource = record.resource if record.resource is not None and there(record.resource.id) else None
-                world.ipam.put(replace(record, resource=resource))
-            case BlockVolume():
-                held = record.reference is not None and there(record.reference.server)
-                world.block_volumes.put(record if held else replace(record, reference=None, status="available"))
-            case Volume():
-                world.volumes.put(record if there(record.server) else replace(record, server=None))
-            case Nic():
-                addresses = tuple(item for item in record.ipam_ips if there(item))
-                world.nics.put(replace(record, ipam_ips=addresses, state="available"))
+    """Put back what stays, without what it pointed at and does not stay. Nothing about it is under way any more."""
+    settled = [replace(item, state="available") if isinstance(item, Nic) else item for item in made]
+    put_back(world, settled)
 
 
 def _refusal(reason: str, asked: Asked) -> Refusal:

@@ -1,8 +1,9 @@
-"""Bringing back what was deleted, with what still exists of its children."""
+"""Bringing back what was deleted, or what a create that failed had made, without what it pointed at and is gone."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,12 +36,16 @@ def gather(kind: str, target: str, journal: Journal) -> Remains | None:
 def restore(world: World, remains: Remains, *, now_ms: int) -> None:
     """Nothing that comes back points at what is gone or has another owner by now."""
     back = [item for item in remains.also if item.id not in world.tables()[KIND_OF[type(item)]]]
-    back.append(remains.record)
-    # All of them first, for they may point at each other.
-    world.add(*back)
-    world.add(*(_whole(world, item) for item in back))
+    put_back(world, [*back, remains.record])
     if isinstance(remains.record, Server):
         _take_volumes(world, remains.record, now_ms=now_ms)
+
+
+def put_back(world: World, records: Sequence[Any]) -> None:
+    """Records that were here before, without what they point at and is not here: all first, then each made whole, for
+    they may point at each other."""
+    world.add(*records)
+    world.add(*(_whole(world, item) for item in records))
 
 
 def _take_volumes(world: World, server: Server, *, now_ms: int) -> None:
@@ -67,7 +72,9 @@ def _whole(world: World, record: Any) -> Any:
             groups, placements = world.security_groups, world.placement_groups
             return replace(
                 record,
-                slots=(),
+                slots=tuple(
+                    slot for slot in record.slots if slot.volume in world.block_volumes or slot.volume in world.volumes
+                ),
                 security_group=record.security_group if record.security_group in groups else None,
                 placement_group=record.placement_group if record.placement_group in placements else None,
             )

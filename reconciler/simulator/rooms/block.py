@@ -13,7 +13,7 @@ from reconciler.simulator.call import Call, nothing, number, optional_number, re
 from reconciler.simulator.catalog import SBS_PRICES, SBS_SNAPSHOT_NANOS
 from reconciler.simulator.paging import Order, Selection, page_number, page_size
 from reconciler.simulator.records import BlockVolume
-from reconciler.simulator.rooms import snapshots
+from reconciler.simulator.rooms import block_snapshots
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Json, Query, Response, invalid, not_found, precondition, time_z, transient
 
@@ -194,8 +194,5 @@ _V1 = (
     Route("DELETE", BASE + "/{volume}", delete_volume, "block_volume"),
     Route("GET", "/block/v1/zones/{zone}/volume-types", list_types, "block_volume"),
 )
-_SNAPSHOTS = tuple(route for route in snapshots.ROUTES if route.template.startswith("/block/"))
-ROUTES = (
-    *_V1,
-    *(replace(route, template=route.template.replace("/v1/", "/v1alpha1/", 1)) for route in (*_V1, *_SNAPSHOTS)),
-)
+_ALL = (*_V1, *block_snapshots.ROUTES)
+ROUTES = (*_ALL, *(replace(route, template=route.template.replace("/v1/", "/v1alpha1/", 1)) for route in _ALL))

@@ -12,8 +12,9 @@ from reconciler.simulator import effects
 from reconciler.simulator.call import Call, reply_v1, text
 from reconciler.simulator.records import Server
 from reconciler.simulator.records_static import Image
+from reconciler.simulator.rooms import block_snapshots
 from reconciler.simulator.rooms.server_common import BASE, RESOURCE, fetch, locked, task
-from reconciler.simulator.rooms.snapshots import new_block_snapshot, new_snapshot
+from reconciler.simulator.rooms.snapshots import new_snapshot
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Response, bad_request, invalid, out_of_stock, precondition, time_v1, transient
 
@@ -156,7 +157,7 @@ def _root_snapshot(call: Call, root: str | None, *, name: str) -> tuple[str, str
     if local is not None:
         return new_snapshot(call, local, name=name, project=local.project, tags=()).id, "l_ssd", local.size
     if block is not None:
-        made = new_block_snapshot(call, block, name=name, project=block.project, tags=())
+        made = block_snapshots.new_snapshot(call, block, name=name, project=block.project, tags=())
         return made.id, "sbs_snapshot", block.size
     raise bad_request("server has no root volume")
 

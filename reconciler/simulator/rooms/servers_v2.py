@@ -163,7 +163,14 @@ def delete_server(call: Call) -> Response:
         raise transient(RESOURCE, server.id, server.state)
     _drop_nics(call, chosen)
     keep_nics = chosen.keep_nics or bool(chosen.nics)
-    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True, keep_nics=keep_nics)
+    effects.server_gone(
+        call.world,
+        server,
+        now_ms=call.now_ms,
+        keep_local=True,
+        keep_nics=keep_nics,
+        released_ms=call.due(call.timings.volume_release),
+    )
     for ip_id in chosen.ips:
         ip = call.world.ips.get(ip_id)
         if ip is not None:

@@ -124,6 +124,19 @@ def test_an_address_comes_back_in_both_apis() -> None:
     assert rig.get(f"{V1}/ips/{rig.made[0].ip}").json()["ip"]["server"]["id"] == rig.made[0].server
 
 
+@pytest.mark.parametrize("what", ["ip", "private_nic"])
+def test_what_comes_back_after_its_server_has_gone_is_without_one(what: str) -> None:
+    rig = Rig()
+    method, path, body = ends(rig)[what]
+    rig.tell("delete_undone", kinds=[what], back_ms=60_000)
+    rig.send(method, path, body)
+    rig.terminate()
+    rig.clock.advance(60)
+    back = rig.get(path).json()
+    assert not back.get("server_id", back.get("ip", back).get("server"))
+    whole(rig)
+
+
 @pytest.mark.parametrize("state", ["stopping", "locked"])
 @pytest.mark.parametrize("what", ["server", "server_v2"])
 def test_a_terminated_server_stays_in_its_state_and_is_gone_late(state: str, what: str) -> None:
