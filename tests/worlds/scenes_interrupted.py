@@ -10,7 +10,7 @@ from tests.worlds.scenes import scene
 from tests.worlds.scenes_states import SERVER, machine
 from tests.worlds.truth import Interrupted, Rank, Whose
 
-_KINDS: Final = (FindingKind.INTERRUPTED, FindingKind.VACANT, FindingKind.UNTAGGED_CHILD)
+_KINDS: Final = (FindingKind.INTERRUPTED, FindingKind.VACANT, FindingKind.UNTAGGED_CHILD, FindingKind.UNMANAGED)
 
 
 def _pending(draft: Draft, fleet: Fleet, slot: int, *, tags: tuple[str, ...]) -> str:

@@ -103,10 +103,16 @@ def test_every_scene_is_in_some_world() -> None:
     assert {name for seed in range(120) for _, name in recipe(seed).scenes} == set(SCENES)
 
 
-def test_a_world_of_one_kind_expects_no_other_but_what_comes_with_it() -> None:
-    world = generate(5, kinds={FindingKind.UNTAGGED_CHILD}, size=3)
-    expected = {one.kind for one in world.truth.first}
-    assert expected <= {FindingKind.UNTAGGED_CHILD, FindingKind.INTERRUPTED, FindingKind.VACANT}
+def test_a_world_of_one_kind_has_scenes_that_show_it_or_nothing() -> None:
+    made = recipe(5, kinds={FindingKind.UNTAGGED_CHILD}, size=8)
+    assert all(FindingKind.UNTAGGED_CHILD in SCENES[name].kinds or not SCENES[name].kinds for _, name in made.scenes)
+
+
+@pytest.mark.parametrize("name", sorted(SCENES))
+def test_a_scene_shows_the_kinds_that_it_names_and_no_other(name: str) -> None:
+    worlds = [build(calm(recipe(seed), name)) for seed in range(12)]
+    shown = {one.kind for world in worlds for one in (*world.truth.first, *world.truth.last)}
+    assert shown <= SCENES[name].kinds
 
 
 def test_a_failing_world_is_made_small() -> None:
