@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup toolchain demo test lint cases equivalence adoption mutants bench docs
+.PHONY: help setup toolchain demo test lint cases fidelity equivalence adoption lies mutants bench docs
 
 PYTHON ?= python3
 VENV := .venv/bin
@@ -39,7 +39,12 @@ lint: setup ## format, style, types, import layers, dependencies (about 30 s)
 
 test: lint ## lint, then every test; ends with pytest's summary
 	@echo "test: every test, also with the real engine (first time about 8 min more, to build it)" >&2
-	@$(ENGINE) && $(VENV)/pytest -q
+	@$(ENGINE) && $(VENV)/pytest -rs
+
+fidelity: setup ## the simulator against recorded traffic of the live API (about 20 s)
+	@echo "fidelity: every recorded exchange, replayed against the simulator (about 20 s)" >&2
+	@$(VENV)/python -m tests.fidelity
+	@echo "fidelity: done" >&2
 
 cases: setup ## every case of tests/cases against the simulator: one verdict a line and a total
 	@echo "cases: tests/cases against the simulator" >&2
@@ -56,6 +61,11 @@ adoption: setup ## interrupted creates taken into the state, every shape (about 
 	@$(ENGINE) && $(VENV)/python -m tests.e2e.adoption
 	@echo "adoption: done" >&2
 
+lies: setup ## a thousand generated worlds with one lie each (about 7 min); ends with the counts
+	@echo "lies: a thousand worlds, each with one lie: nothing may be destroyed that should stay (about 7 min)" >&2
+	@$(VENV)/python -m tests.worlds --count 1000
+	@echo "lies: done" >&2
+
 mutants: setup ## broken copies of the product, each of which a test must catch
 	@echo "mutants: each broken copy must make a test fail" >&2
 	@$(ENGINE) && $(VENV)/python -m tests.mutants
@@ -69,4 +79,4 @@ bench: setup ## the performance budgets
 docs: setup ## the documentation, built into site/ and held against the code
 	@echo "docs: every command and example in the documentation" >&2
 	@$(VENV)/zensical build --strict --clean
-	@$(ENGINE) && $(VENV)/pytest -q tests/docs tests/cli/test_docs.py
+	@$(ENGINE) && $(VENV)/pytest tests/docs tests/cli/test_docs.py

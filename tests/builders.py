@@ -17,6 +17,7 @@ from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.inventory import Inventory, Presence, Probe, Right, Scan
 from reconciler.model.memory import Lineage, Memory
 from reconciler.model.money import Price
+from reconciler.model.policy import Policies
 from reconciler.model.resources import (
     Ip,
     IpamAddress,
@@ -32,6 +33,7 @@ from reconciler.model.resources import (
 from reconciler.model.scope import Scope
 from reconciler.model.state import KIND_OF_TYPE, PendingOperation, StackState, StateResource
 from reconciler.model.world import Health, World
+from reconciler.policy.decode import decode_value
 
 NOW = 1_790_000_000_000
 HOUR = 3_600_000
@@ -324,6 +326,12 @@ def fleet(replicas: int | None = 1, **changes: Any) -> FleetSpec:
         "component_urn": "urn:pulumi:prod::ci::reconciler:fleet:WorkerFleet::linux",
     }
     return FleetSpec(**(given | changes))
+
+
+def policies(*rules: Mapping[str, Any], stack: str | None = None, **document: Any) -> Policies:
+    """The configured policy with these rules, or with `stack` the one that this stack declares."""
+    made = decode_value({"version": 1, "rules": list(rules), **document}, source="test")
+    return Policies(configured=made) if stack is None else Policies(declared=((stack, made),))
 
 
 LISTED = (Kind.SERVER, Kind.IP, Kind.VOLUME, Kind.INSTANCE_VOLUME, Kind.NIC)

@@ -22,6 +22,7 @@ from reconciler.kernel.errors import ReconcilerError, UsageError
 from reconciler.kernel.executor import Executor, ThreadExecutor
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import Randomness, SystemRandomness
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Scope
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.engine import Engine
@@ -194,6 +195,7 @@ class Runtime:
         self._engine: Engine | None = None
         self._store: Store | None = None
         self._clouds: dict[str, Cloud] = {}
+        self._policies: Policies | None = None
 
     def scopes(self, names: Sequence[str]) -> tuple[Scope, ...]:
         """The scopes of these names, all without one. Raises UsageError RC0109 for a name that is none."""
@@ -216,6 +218,13 @@ class Runtime:
         if self._engine is None:
             self._engine = self._adapters.engine(self)
         return self._engine
+
+    def policies(self) -> Policies:
+        """The configured policy with its baseline, read once. Raises ConfigError for a file that is wrong."""
+        if self._policies is None:
+            chosen = self.settings.policy
+            self._policies = load_policies(chosen.file, chosen.baseline)
+        return self._policies
 
     def schema(self) -> str | None:
         """See `Adapters.schema`."""
@@ -241,6 +250,19 @@ class Runtime:
             close = getattr(made, "close", None)
             if close is not None:
                 close()
+
+
+def load_policies(file: Path | None, baseline: Path | None) -> Policies:
+    """Raises ConfigError for a file that is wrong."""
+    if file is None and baseline is None:
+        return Policies()
+    from reconciler.policy.baseline import load_baseline
+    from reconciler.policy.decode import load_policy
+
+    return Policies(
+        configured=load_policy(file) if file is not None else None,
+        baseline=load_baseline(baseline) if baseline is not None else (),
+    )
 
 
 def open_runtime(options: Globals, *, need_scopes: bool = True) -> Runtime:

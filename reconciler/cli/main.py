@@ -76,7 +76,7 @@ def _with_globals(command: click.Command) -> click.Command:
     name=_PROGRAM,
     params=list(global_options()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit: 0 in sync, 1 error, 2 drift, 3 authentication, 4 partly applied, 6 refused, 7 incomplete, "
+    epilog="Exit: 0 in sync, 1 error, 2 drift, 3 authentication, 4 partly applied, 5 policy, 6 refused, 7 incomplete, "
     "64 usage, 75 lease held elsewhere, 130/143 stopped by a signal.",
 )
 @click.version_option(__version__, "--version", prog_name=_PROGRAM)

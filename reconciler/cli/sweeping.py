@@ -17,6 +17,7 @@ from reconciler.diff.exit import sweep_exit
 from reconciler.diff.remember import sweep_record
 from reconciler.kernel.errors import EXIT_INCOMPLETE, InternalError, ReconcilerError, StoreError, worst_exit
 from reconciler.model.memory import NO_MEMORY, Memory
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Scope
 from reconciler.model.world import Sweep
 from reconciler.observe import observe
@@ -69,8 +70,10 @@ def look(
     records: Records,
     out: Out,
     program: bool = False,
+    policies: Policies | None = None,
 ) -> Sweep:
-    """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview."""
+    """One sweep of one scope; nothing is written. `program`: run the stacks' programs too, in a preview. `policies`:
+    other ones than the configured."""
     out.progress(f"scope {scope.name}: reading {len(scope.zones)} zone(s), {len(scope.stacks)} stack pattern(s)")
     world = observe(
         scope=scope,
@@ -82,6 +85,7 @@ def look(
         ids=runtime.ids,
         program=program,
         records=records,
+        policies=runtime.policies() if policies is None else policies,
     )
     for failed in world.failed_programs:
         out.warn(f"{failed.stack}: its program failed ({failed.code}); its outputs say what is declared")

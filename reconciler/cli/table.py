@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "release": Entry("release", "Stop managing a resource, and leave it as it runs."),
     "explain": Entry("explain", "Show the proof behind a finding, an id or a URN."),
     "doctor": Entry("doctor", "Check credentials, tools, state, database and clock."),
+    "policy": Entry("policy", "Check tags, machines and prices against a policy."),
     "db": Entry("db", "Create, migrate and check the database."),
     "config": Entry("config", "Show, check or write the configuration."),
     "simulate": Entry("simulate", "Serve a local Scaleway API, or run cases on one."),

@@ -7,7 +7,8 @@ only after a look at the live object (rule 7):
 1. No database transaction is open. 2. The warrant covers the id, and is for this project. 3. A GET a moment ago shows
 an object with this id, in the warrant's project. 4. It is not protected: the API itself refuses to terminate a
 protected server but deletes a stopped one without a word, so the flag is read here. 5. Nothing outside the warrant
-uses it: what is attached elsewhere is refused, what is attached to something in the warrant waits for that to go.
+uses it: what is attached elsewhere, or in use by IPAM's word, is refused; what is attached to something in the warrant
+waits for that to go.
 6. Nothing outside the warrant dies with it: terminate destroys local volumes (l_ssd, scratch), so each must be in the
 warrant (also when the server is stopped, and a DELETE would leave them behind); the refusal names those that are not.
 SBS volumes and IPs survive a server and are not looked at here; NICs have no life without one.
@@ -32,7 +33,7 @@ from reconciler.cloud.transport import Api
 from reconciler.kernel.errors import CloudError, RefusedError
 from reconciler.kernel.guards import assert_outside_transaction
 from reconciler.model.inventory import Presence, Scan
-from reconciler.model.resources import Kind, Other, Ref, Resource, Server
+from reconciler.model.resources import Ip, IpamAddress, Kind, Other, Ref, Resource, Server, region_of
 from reconciler.model.warrant import DestroyAnswer, Destroyed, Warrant
 
 _SHARED: Final = frozenset({Kind.SECURITY_GROUP, Kind.PLACEMENT_GROUP, Kind.PRIVATE_NETWORK})
@@ -44,7 +45,7 @@ def destroy(api: Api, warrant: Warrant, ref: Ref, *, project: str) -> Destroyed:
     """Send the one destructive request for `ref`, or say why not.
 
     Raises RefusedError RC0410 (the warrant does not cover it, or is for another project); CloudError RC0411 (not
-    readable before, or an image may use the snapshot; nothing was sent), RC0412 (the effect is unknown) or RC0413 (the
+    readable before, or what may use it is not; nothing was sent), RC0412 (the effect is unknown) or RC0413 (the
     API said no).
     """
     assert_outside_transaction(f"destroy {ref}")
@@ -68,7 +69,7 @@ def destroy(api: Api, warrant: Warrant, ref: Ref, *, project: str) -> Destroyed:
         return _refused(ref, "it belongs to another project")
     if isinstance(live, Server):
         return _destroy_server(api, warrant, ref, live, seen.path)
-    verdict = _holder_verdict(api, warrant, ref, live)
+    verdict = _holder_verdict(api, warrant, ref, live) or _booking_verdict(api, warrant, ref, live)
     return verdict or _send(api, ref, "DELETE", seen.path, None)
 
 
@@ -110,6 +111,26 @@ def _holder_verdict(api: Api, warrant: Warrant, ref: Ref, live: Resource) -> Des
     if ref.kind is Kind.SNAPSHOT:
         return _under_image(api, warrant, ref)
     return None
+
+
+def _booking_verdict(api: Api, warrant: Warrant, ref: Ref, live: Resource) -> Destroyed | None:
+    """The Instance API knows of servers alone; that a gateway or a load balancer has an address is in IPAM."""
+    if not isinstance(live, Ip) or live.ipam_id is None:
+        return None
+    seen = probing.look(api, Ref(Kind.IPAM, region_of(ref.zone), live.ipam_id))
+    probe = seen.probe
+    if probe.presence is Presence.UNKNOWN and seen.offered:
+        raise CloudError(
+            f"{ref} is not destroyed: whether something uses it is not known ({probe.reason})",
+            code="RC0411",
+            hint="Nothing was sent; the deletion stays open and is tried again.",
+        )
+    booking = probe.resource
+    if not isinstance(booking, IpamAddress) or not booking.used:
+        return None
+    if booking.resource_id in {other.id for other in warrant.refs}:
+        return None
+    return _refused(ref, f"IPAM has it in use by {booking.resource_type} {booking.resource_id}, outside the warrant")
 
 
 def _still_there(api: Api, hold: Hold, covered: dict[str, Ref]) -> Ref | None:

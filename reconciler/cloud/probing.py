@@ -24,11 +24,13 @@ _LOCALITY: Final = re.compile(r"[a-z]{2}-[a-z]{3}(-[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A probe, the API call under which the object was found, and how many requests it took."""
+    """A probe, the API call under which the object was found, how many requests it took, and whether any API of the
+    kind is offered in its place: where none is, nothing of the kind exists."""
 
     probe: Probe
     path: str | None = None
     requests: int = 0
+    offered: bool = True
 
 
 def place_of(kind: Kind, locality: str) -> str:
@@ -61,7 +63,8 @@ def look(api: Api, ref: Ref) -> Sighting:
             doubt = doubt or answer
     if doubt is not None or not absent:
         reason = "no API of this kind is offered here" if doubt is None else doubt.told()
-        return Sighting(probe=_unknown(api, ref, doubt, reason), requests=requests)
+        offered = doubt is not None or absent
+        return Sighting(probe=_unknown(api, ref, doubt, reason), requests=requests, offered=offered)
     gone = Probe(ref=ref, presence=Presence.ABSENT, at_ms=api.clock.now_ms(), status=404)
     return Sighting(probe=gone, requests=requests)
 

@@ -9,7 +9,7 @@ from typing import Final
 from reconciler.config.discover import state_folder
 from reconciler.config.document import Document, FleetTable, LimitsTable, ScopeTable
 from reconciler.config.layers import Layers
-from reconciler.config.settings import Layer, OutputSettings, PulumiSettings, Settings, StateSettings
+from reconciler.config.settings import Layer, OutputSettings, PolicySettings, PulumiSettings, Settings, StateSettings
 from reconciler.kernel.errors import ConfigError
 from reconciler.kernel.text import visible
 from reconciler.model.scope import FleetMatch, Limits, Never, Ownership, Rail, Scope
@@ -45,6 +45,10 @@ def build(
         limits=limits,
         database_url=_database_url(document, layers, base=base, environ=environ),
         records_adapter=document.records.adapter,
+        policy=PolicySettings(
+            file=_path(base, document.policy.file) if document.policy.file is not None else None,
+            baseline=_path(base, document.policy.baseline) if document.policy.baseline is not None else None,
+        ),
         source=source,
     )
 

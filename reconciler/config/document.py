@@ -202,6 +202,11 @@ class RecordsTable(Table):
     adapter: Annotated[str, AfterValidator(_adapter)] = "none"
 
 
+class PolicyTable(Table):
+    file: Text | None = None
+    baseline: Text | None = None
+
+
 class ReconcileTable(Table):
     count: Count = _LIMITS.reconcile.count
     percent: Percent = _LIMITS.reconcile.percent
@@ -252,6 +257,7 @@ class Document(Table):
     scope: list[ScopeTable] = Field(default_factory=list)
     fleet: list[FleetTable] = Field(default_factory=list)
     records: RecordsTable = Field(default_factory=RecordsTable)
+    policy: PolicyTable = Field(default_factory=PolicyTable)
     limits: LimitsTable = Field(default_factory=LimitsTable)
     prices: PricesTable = Field(default_factory=PricesTable)
     pulumi: PulumiTable = Field(default_factory=PulumiTable)

@@ -59,6 +59,14 @@ class PulumiSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettings:
+    """The policy file and its baseline, as absolute paths; None where there is none."""
+
+    file: Path | None = None
+    baseline: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputSettings:
     """What reports look like where no flag says otherwise. `color`: auto, always, never."""
 
@@ -77,4 +85,5 @@ class Settings:
     limits: Limits
     database_url: str = field(repr=False)
     records_adapter: str = "none"
+    policy: PolicySettings = PolicySettings()
     source: Path | None = None

@@ -1,7 +1,8 @@
 """Join the ledgers and name every difference. Pure: the same world gives the same findings, in the same order.
 
 One difference is one finding, and the more specific kind wins: a child without tags is `untagged-child` and not
-`changed`; a slot whose machine is `missing` is not `vacant` as well, because state still holds it.
+`changed`, and what either of them settles is no `policy`; a slot whose machine is `missing` is not `vacant` as well,
+because state still holds it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from reconciler.diff.incomplete import incomplete
 from reconciler.diff.leftovers import leftovers
 from reconciler.diff.managed import managed
 from reconciler.diff.pending_findings import interrupted, without_doubles
+from reconciler.diff.policy import with_policy
 from reconciler.diff.program import with_programs
 from reconciler.diff.row_findings import row_findings
 from reconciler.model.finding import Finding, FindingKind
@@ -29,7 +31,7 @@ def diff(world: World) -> tuple[Finding, ...]:
     with no_search_for_cycles():
         settled = without_doubles([*managed(context), *leftovers(context)], made=interrupted(context))
         rows = (*row_findings(context), *undeclared_fleets(context))
-        found = with_programs([*settled, *rows, *incomplete(context)], context)
+        found = with_policy(with_programs([*settled, *rows, *incomplete(context)], context), context)
     return tuple(sorted(found, key=_key))
 
 

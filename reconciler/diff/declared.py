@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from reconciler.model.desired import OUTPUT_NAME, OUTPUT_SCHEMA_VERSION, Desired, FleetSpec
+from reconciler.model.policy import Policy
 from reconciler.model.scope import Scope
 from reconciler.model.state import StackState
+from reconciler.policy.declared import declared_policy
 
 # More than any project holds. A typing error must not become a million findings.
 MOST_REPLICAS: Final = 200_000
@@ -37,6 +39,26 @@ def parse_desired(states: Iterable[StackState], *, scope: Scope) -> Desired:
             problems.append(f"stack {state.stack}: output {OUTPUT_NAME!r} cannot be read: {_said(error)}")
     problems.extend(_name_clashes(fleets))
     return Desired(fleets=tuple(fleets), problems=tuple(problems), stale_stacks=tuple(stale))
+
+
+def parse_policies(
+    states: Iterable[StackState], *, scope: Scope
+) -> tuple[tuple[tuple[str, Policy], ...], tuple[str, ...]]:
+    """(stack, policy) of every stack of this scope that declares one, and what could not be understood."""
+    found: list[tuple[str, Policy]] = []
+    problems: list[str] = []
+    for state in states:
+        output = state.outputs.get(OUTPUT_NAME)
+        if not isinstance(output, Mapping) or output.get("scope") != scope.uuid:
+            continue
+        try:
+            policy = declared_policy(output, stack=state.stack)
+        except ValueError as error:
+            problems.append(f"stack {state.stack}: {error}")
+            continue
+        if policy is not None:
+            found.append((state.stack, policy))
+    return tuple(found), tuple(problems)
 
 
 def _fleets_of(output: Any, *, stack: str, scope: Scope) -> list[FleetSpec]:

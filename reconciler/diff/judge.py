@@ -18,7 +18,7 @@ from reconciler.diff.vacancy import Unknown, places
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, SLOT_TAG, tag_value
 from reconciler.model.finding import Verdict
 from reconciler.model.inventory import Presence
-from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume
+from reconciler.model.resources import Ip, Kind, Ref, Resource, Server, Volume, region_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def judge_unrecorded(server: Server, context: Context) -> Judgement:
         lambda: _not_read(server.ref, (Kind.SERVER,), context),
         lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
         lambda: _moving(server, context),
-        lambda: _adopted(server.ref, context),
+        lambda: _held(server.ref, context),  # the row of another scope may
         lambda: _from_elsewhere(server.ref, context),
         lambda: _grace(server, context),
         lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),
@@ -87,6 +87,7 @@ def judge_child(child: Ip | Volume, claim: Claim, context: Context) -> Judgement
     return _first(
         # A server that was not listed may be using it.
         lambda: _not_read(child.ref, (child.ref.kind, Kind.SERVER), context),
+        lambda: _bookings_not_read(child, context),
         lambda: _moving(child, context),
         *_common(child, claim, f"detached_{child.ref.kind.value}", context),
     )
@@ -122,6 +123,12 @@ def _not_read(ref: Ref, kinds: Iterable[Kind], context: Context) -> Judgement | 
     if context.unread is not None:
         return Judgement(Verdict.UNKNOWN, f"{context.unread} may own it and could not be read")
     return None
+
+
+def _bookings_not_read(child: Ip | Volume, context: Context) -> Judgement | None:
+    """IPAM alone knows of users that are no servers: gateways, load balancers."""
+    why = context.why_incomplete(Kind.IPAM, region_of(child.zone)) if isinstance(child, Ip) else None
+    return Judgement(Verdict.UNKNOWN, why) if why is not None else None
 
 
 def _parts_not_read(server: Server, context: Context) -> Judgement | None:
@@ -186,14 +193,26 @@ def _is_slot(text: str, replicas: int) -> bool:
 
 
 def _part_of_a_machine(child: Resource, context: Context) -> Judgement | None:
-    """Taken off a machine that is still there: for a rescue, say. Its state will want it back."""
+    """Taken off a machine that is still there: for a rescue, say. Its state will want it back.
+
+    Once a refresh has taken the detachment into the state, no entry names the part any more; the memory does, which
+    saw it made with the machine.
+    """
     part = context.parts.get(child.id)
-    if part is None:
-        return None
-    probe = context.index.probed[Kind.SERVER].get(part.server_id)
-    if probe is not None and probe.presence is Presence.ABSENT:
-        return None
-    return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    if part is not None and _may_be_there(part.server_id, context):
+        return Judgement(Verdict.ASK, f"it is a part of {part.holder}")
+    line = context.memory.lineage.get(child.ref)
+    made_with = line.server_id if line is not None else None
+    if made_with is not None and _may_be_there(made_with, context):
+        return Judgement(Verdict.ASK, f"it was made with server {made_with}, which is still there")
+    return None
+
+
+def _may_be_there(server_id: str, context: Context) -> bool:
+    probe = context.index.probed[Kind.SERVER].get(server_id)
+    if probe is not None:
+        return probe.presence is not Presence.ABSENT
+    return server_id in context.held or server_id in context.index.by_kind[Kind.SERVER]
 
 
 def _decided(ref: Ref, context: Context) -> Judgement | None:

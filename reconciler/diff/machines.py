@@ -2,7 +2,7 @@
 one has no row at all.
 
 The worker's id in the tags was drawn for one row and one machine. Two machines with one id are a copied tag or a create
-that was carried out twice, and a person says which stays (P5 of the crash points: keep none silently).
+that was carried out twice, and a person says which stays: none is kept silently.
 """
 
 from __future__ import annotations

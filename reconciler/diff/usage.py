@@ -16,8 +16,6 @@ from reconciler.diff.index import Index, own_refs
 from reconciler.diff.ownership import inline
 from reconciler.model.resources import Ip, Kind, Resource, Server, Volume, owner_server_id
 
-# IPAM books a free flexible IP under itself; every other kind of resource is a user of the address.
-_NO_USER: Final = frozenset({None, "", "unknown_type", "instance_ip"})
 _LOOSE_KINDS: Final = (Kind.IP, Kind.VOLUME, Kind.INSTANCE_VOLUME)
 
 
@@ -85,6 +83,6 @@ class Usage:
         if servers:
             return f"server {servers[0].name} ({servers[0].id}) lists it as its own"
         booking = self.index.booking(child) if isinstance(child, Ip) else None
-        if booking is not None and booking.resource_type not in _NO_USER:
+        if booking is not None and booking.used:
             return f"IPAM has it in use by {booking.resource_type} {booking.resource_id}"
         return None

@@ -14,7 +14,7 @@
     ├── StoreError                 exit 1    the database failed
     └── InternalError              exit 1    our own bug: please report it
 
-The message says what happened, the hint what to do. Neither ever holds a secret (DESIGN §4 rule 16).
+The message says what happened, the hint what to do. Neither ever holds a secret (rule 16).
 `code` is `RC` and four digits; docs/errors.md lists them all and a test holds the two equal.
 """
 
@@ -35,7 +35,7 @@ EXIT_NOT_LEADER: Final = 75
 EXIT_SIGINT: Final = 130
 EXIT_SIGTERM: Final = 143
 
-# DESIGN §12: when several apply, the first in this order wins.
+# When several apply, the first in this order wins.
 _PRECEDENCE: Final = (
     EXIT_SIGINT,
     EXIT_SIGTERM,
@@ -53,7 +53,7 @@ _PRECEDENCE: Final = (
 
 
 def worst_exit(*statuses: int) -> int:
-    """The exit status that wins among several (DESIGN §12); 0 when none is given."""
+    """The exit status that wins among several; 0 when none is given."""
     known = [status for status in statuses if status in _PRECEDENCE]
     if len(known) != len(statuses):
         return EXIT_ERROR

@@ -1,7 +1,7 @@
 """Concurrency as a port: bounded threads in production, one by one and in order in simulation.
 
 Results keep the order of the items. An error in one item is its own result and never hides the others
-(DESIGN §4 rule 12), so `map` returns outcomes instead of raising.
+(rule 12), so `map` returns outcomes instead of raising.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text from outside, made safe for the medium that shows it (DESIGN §4 rule 16).
+"""Text from outside, made safe for the medium that shows it (rule 16).
 
 Tags and names may hold quotes, newlines, control and bidirectional characters. JSON keeps them (escaped by the
 encoder); a terminal must never be steered by them.

@@ -39,6 +39,7 @@ class FindingKind(StrEnum):
     STALE_ROW = "stale-row"
     DUPLICATE = "duplicate"
     INTERRUPTED = "interrupted"
+    POLICY = "policy"
     UNMANAGED = "unmanaged"
     INCOMPLETE = "incomplete"
 

@@ -168,6 +168,11 @@ class IpamAddress(_Common):
     def ref(self) -> Ref:
         return Ref(Kind.IPAM, self.zone, self.id)
 
+    @property
+    def used(self) -> bool:
+        """Whether anything uses the address. IPAM books a free flexible IP under itself; all else is a user."""
+        return self.resource_type not in (None, "", "unknown_type", "instance_ip")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other(_Common):

@@ -14,6 +14,7 @@ from reconciler.model.desired import Desired
 from reconciler.model.finding import Finding
 from reconciler.model.inventory import Inventory
 from reconciler.model.memory import Memory
+from reconciler.model.policy import Policies
 from reconciler.model.program import FailedProgram, ProgramView
 from reconciler.model.records import NO_RECORDS, RecordsView, UnreadRecords
 from reconciler.model.resources import Ref
@@ -68,6 +69,8 @@ class World:
     def unread_records(self) -> UnreadRecords | None:
         """Why the rows were not read, in either of the two reads."""
         return self.records_before.unread or self.records.unread
+
+    policies: Policies = Policies()
 
     @cached_property
     def live_stacks(self) -> Mapping[str, str]:

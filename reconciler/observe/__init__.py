@@ -8,13 +8,16 @@ without any readable ledger is an error rather than an empty report.
 
 from __future__ import annotations
 
-from reconciler.diff.declared import parse_desired
+from dataclasses import replace
+
+from reconciler.diff.declared import parse_desired, parse_policies
 from reconciler.kernel.clock import Clock
 from reconciler.kernel.errors import CloudError, ReconcilerError
 from reconciler.kernel.executor import Executor
 from reconciler.kernel.ids import Ids
 from reconciler.model.inventory import Inventory, Scan
 from reconciler.model.memory import Memory
+from reconciler.model.policy import Policies
 from reconciler.model.records import machines_of
 from reconciler.model.resources import region_of
 from reconciler.model.scope import Scope
@@ -44,13 +47,15 @@ def observe(
     ids: Ids,
     program: bool = False,
     records: Records = NO_ROWS,
+    policies: Policies = Policies(),
 ) -> World:
     """One sweep's view of one scope.
 
     Raises AuthenticationError (401) before anything else is read, and ReconcilerError RC0701 when no ledger at all
     could be read. Everything else that fails is a value in the world: an incomplete scan, an unread stack, rows that
     were not read, a failed program. `program`: also run the programs, between the two reads of the states, so that a
-    state that moved meanwhile is known to have moved.
+    state that moved meanwhile is known to have moved. `policies`: the configured ones; those that stacks declare are
+    read from their outputs.
     """
     started = clock.now_ms()
     unreachable = _reach(cloud)
@@ -71,6 +76,8 @@ def observe(
         raise ReconcilerError(
             f"no ledger could be read: {unreachable.message}", code="RC0701", hint=unreachable.hint
         ) from unreachable
+    desired = parse_desired(after.states.values(), scope=scope)
+    declared, problems = parse_policies(after.states.values(), scope=scope)
     health = cloud.health()
     return World(
         scope=scope,
@@ -79,7 +86,8 @@ def observe(
         finished_ms=clock.now_ms(),
         inventory=inventory,
         memory=memory,
-        desired=parse_desired(after.states.values(), scope=scope),
+        desired=replace(desired, problems=(*desired.problems, *problems)),
+        policies=replace(policies, declared=declared),
         states_before=before.states,
         states=after.states,
         unread=unread,

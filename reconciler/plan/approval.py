@@ -19,6 +19,7 @@ from reconciler.model.resources import Kind
 _APPROVABLE: Final = frozenset(
     {
         *("count", "eur-month", "unpriced", "count-state", "percent-state", "lost-state", "count-rows", "percent-rows"),
+        "count-policy",
         *(f"{amount}-{kind.value}" for amount in ("count", "percent") for kind in Kind),
     }
 )

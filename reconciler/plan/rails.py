@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from reconciler.model.finding import ActionKind
+from reconciler.model.finding import ActionKind, FindingKind
 from reconciler.model.money import total
 from reconciler.model.plan import Action, RailCheck
 from reconciler.model.resources import Kind, Ref
 from reconciler.model.world import World
 from reconciler.plan.rows import ends_live_row
+from reconciler.policy.tags import is_own
 
 PERCENT_FROM: Final = 20
 
@@ -27,7 +28,7 @@ def check_rails(world: World, actions: Sequence[Action]) -> tuple[RailCheck, ...
     forgets = [action for action in actions if any(condition.kind == "absent" for condition in action.conditions)]
     ends = [action for action in actions if ends_live_row(action)]
     entries = [action for action in forgets if action.kind is not ActionKind.PURGE]
-    checks = [*_health(world, actions)]
+    checks = [*_health(world, actions), *_policy(world, actions)]
     if destroys or entries or ends:
         checks += _shrink(world)
     if destroys:
@@ -58,6 +59,22 @@ def _health(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
             value=abs(health.skew_seconds),
             text="seconds from the API's clock",
         )
+
+
+def _policy(world: World, actions: Sequence[Action]) -> Iterator[RailCheck]:
+    """A mistake in a policy is a mistake about everything: a slip in one tag would be written to the whole estate."""
+    tagged = sum(_by_policy(action) for action in actions)
+    if tagged:
+        limit = world.scope.limits.reconcile.count
+        yield _check("count-policy", limit=limit, value=tagged, text="resources tagged because of a policy")
+
+
+def _by_policy(action: Action) -> bool:
+    """Owner tags are our own affair; whatever else is written beside them, a policy wants."""
+    if action.finding_kind is FindingKind.POLICY:
+        return True
+    added = set(action.tags_after) - set(action.tags_before)
+    return action.finding_kind is FindingKind.UNTAGGED_CHILD and not all(map(is_own, added))
 
 
 def _memory(world: World) -> Iterator[RailCheck]:

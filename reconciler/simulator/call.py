@@ -90,7 +90,7 @@ class Call:
 
     def due(self, seconds: float) -> int:
         """The moment that lies `seconds` of cloud time ahead."""
-        return self.now_ms + int(seconds * 1000 / self.speed)
+        return self.now_ms + round(seconds * 1000 / self.speed)
 
     def fetch(self, table: Table[R], record_id: str, *, place: str, resource: str) -> R:
         """The record, or 404; or 403 when the key's projects do not hold it."""

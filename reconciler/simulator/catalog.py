@@ -17,30 +17,77 @@ from typing import Final
 
 from reconciler.simulator.defaults import ZONES
 from reconciler.simulator.records_static import Image
-from reconciler.simulator.wire import Json
+from reconciler.simulator.wire import Json, time_z
 
 SCALEWAY_ORGANIZATION: Final = "51b656e3-4865-41e8-adbc-0c45bdd780db"
 _IMAGE_SPACE: Final = uuid.UUID("5ca1ab1e-0000-5000-8000-000000000000")
 _IMAGES_BORN_MS: Final = 1_778_598_306_000  # 12 May 2026, when the recorded ones were published
 
-# label -> (name, architectures, whether a local-storage variant exists)
+_X86: Final = ("x86_64",)
+_BOTH: Final = ("x86_64", "arm64")
+# label -> (name, architectures, whether a local-storage variant exists). The labels are those of the recorded list;
+# architectures and variants were recorded for Ubuntu, openvpn and Windows.
 LABELS: Final[Mapping[str, tuple[str, tuple[str, ...], bool]]] = {
-    "ubuntu_focal": ("Ubuntu 20.04 Focal Fossa", ("x86_64", "arm64"), True),
-    "ubuntu_jammy": ("Ubuntu 22.04 Jammy Jellyfish", ("x86_64", "arm64"), True),
-    "ubuntu_noble": ("Ubuntu 24.04 Noble Numbat", ("x86_64", "arm64"), True),
-    "debian_bookworm": ("Debian 12 (Bookworm)", ("x86_64", "arm64"), True),
-    "debian_trixie": ("Debian 13 (Trixie)", ("x86_64", "arm64"), True),
-    "fedora_42": ("Fedora 42", ("x86_64",), True),
-    "rockylinux_9": ("Rocky Linux 9", ("x86_64",), True),
-    "docker": ("Docker", ("x86_64",), True),
-    "windows_server_2022": ("Windows Server 2022", ("x86_64",), False),
+    "ubuntu_bionic": ("Ubuntu 18.04 Bionic Beaver", _X86, True),
+    "ubuntu_focal": ("Ubuntu 20.04 Focal Fossa", _BOTH, True),
+    "ubuntu_jammy": ("Ubuntu 22.04 Jammy Jellyfish", _BOTH, True),
+    "ubuntu_noble": ("Ubuntu 24.04 Noble Numbat", _BOTH, True),
+    "ubuntu_jammy_gpu_os_12": ("Ubuntu Jammy GPU OS 12", _X86, False),
+    "ubuntu_noble_gpu_os_12": ("Ubuntu Noble GPU OS 12", _X86, False),
+    "debian_bullseye": ("Debian 11 (Bullseye)", _BOTH, True),
+    "debian_bookworm": ("Debian 12 (Bookworm)", _BOTH, True),
+    "debian_trixie": ("Debian 13 (Trixie)", _BOTH, True),
+    "almalinux_8": ("AlmaLinux 8", _X86, True),
+    "almalinux_9": ("AlmaLinux 9", _X86, True),
+    "centos_stream_9": ("Centos Stream 9", _X86, True),
+    "fedora_40": ("Fedora 40", _X86, True),
+    "fedora_41": ("Fedora 41", _X86, True),
+    "fedora_42": ("Fedora 42", _X86, True),
+    "fedora_43": ("Fedora 43", _X86, True),
+    "rockylinux_8": ("Rocky Linux 8", _X86, True),
+    "rockylinux_9": ("Rocky Linux 9", _X86, True),
+    "docker": ("Docker", _X86, True),
+    "gitlab": ("GitLab", _X86, True),
+    "nextcloud": ("NextCloud", _X86, True),
+    "openvpn": ("openvpn", _X86, True),
+    "wordpress": ("WordPress", _X86, True),
+    "kapsule": ("Kapsule", _X86, False),
+    "kapsule_jammy": ("Kapsule Jammy", _X86, False),
+    "kapsule_noble": ("Kapsule Noble", _X86, False),
+    "windows_server_2022": ("Windows Server 2022", _X86, False),
+    "windows_server_2022_core": ("Windows Server 2022 Core", _X86, False),
 }
+
+_CATEGORIES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("docker", "gitlab", "nextcloud", "openvpn", "wordpress"), "instantapp"),
+    **dict.fromkeys(("kapsule", "kapsule_jammy", "kapsule_noble"), "kapsule"),
+    **dict.fromkeys(("ubuntu_jammy_gpu_os_12", "ubuntu_noble_gpu_os_12"), "Machine Learning"),
+}
+# Labels that the marketplace lists only to those who ask for what has ended.
+_END_OF_LIFE: Final[Mapping[str, str]] = {"ubuntu_bionic": "2023-06-01T00:00:00Z"}
 
 # EUR per GB and hour, in billionths (the API's `nanos`).
 SBS_PRICES: Final[Mapping[int, int]] = {5000: 118_000, 15000: 177_000}
 SBS_SNAPSHOT_NANOS: Final = 44_000
 # EUR per hour of a public IPv4 address, attached or not.
 IPV4_NANOS: Final = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retired:
+    """A type that is sold no more: the product catalog still has it, with its end and what replaces it."""
+
+    nanos: int
+    range: str
+    replacement: str
+    end_of_life_at: str
+
+
+RETIRED: Final[Mapping[str, Retired]] = {
+    "ENT1-S": Retired(
+        nanos=290_000_000, range="General Purpose", replacement="POP2-8C-32G", end_of_life_at="2025-09-01T00:00:00Z"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,12 +231,28 @@ def local_images() -> Mapping[str, LocalImage]:
     return found
 
 
+@cache
 def image_id(label: str, *, zone: str, kind: str = "instance_sbs", arch: str = "x86_64") -> str:
     """The id that a label stands for. Raises KeyError for what the marketplace lacks."""
     for item in local_images().values():
         if (item.label, item.zone, item.type, item.arch) == (label, zone, kind, arch):
             return item.id
     raise KeyError(f"{label} {zone} {kind} {arch}")
+
+
+def marketplace_image(label: str) -> Json:
+    """A label as the marketplace describes it, whatever the zone."""
+    return {
+        "id": str(uuid.uuid5(_IMAGE_SPACE, f"marketplace/{label}")),
+        "name": LABELS[label][0],
+        "label": label,
+        "description": LABELS[label][0],
+        "logo": f"https://scw-marketplace-logos.s3.fr-par.scw.cloud/{label.split('_')[0]}.png",
+        "categories": [_CATEGORIES.get(label, "distribution")],
+        "valid_until": _END_OF_LIFE.get(label),
+        "created_at": time_z(_IMAGES_BORN_MS),
+        "updated_at": time_z(_IMAGES_BORN_MS),
+    }
 
 
 @cache

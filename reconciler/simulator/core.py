@@ -17,6 +17,7 @@ from dataclasses import replace
 from reconciler.kernel.clock import Clock, SystemClock
 from reconciler.kernel.randomness import Randomness, SeededRandomness
 from reconciler.simulator.access import check_right, key_of
+from reconciler.simulator.ages import as_of
 from reconciler.simulator.call import Call
 from reconciler.simulator.defaults import REGIONS, ZONES
 from reconciler.simulator.faults import FaultBook, FaultRule, Hit, fault_body
@@ -192,7 +193,7 @@ class Simulator:
             speed=self.speed,
             now_ms=now_ms,
         )
-        return route.handler(call)
+        return as_of(self._world.options.api_date, request, route.handler(call))
 
     def _admit(self, request: Request, route: Route) -> Key:
         if not route.kind:

@@ -80,13 +80,28 @@ def delete_nic(world: World, nic: Nic, *, now_ms: int) -> None:
             world.ipam.remove(address.id)
 
 
-def server_gone(world: World, server: Server, *, now_ms: int, keep_local: bool, keep_nics: bool = False) -> None:
-    """The server ceases to exist; what it leaves behind is the point of this whole simulator."""
+def server_gone(
+    world: World,
+    server: Server,
+    *,
+    now_ms: int,
+    keep_local: bool,
+    keep_nics: bool = False,
+    released_ms: int | None = None,
+) -> None:
+    """The server ceases to exist; what it leaves behind is the point of this whole simulator.
+
+    Until `released_ms` its block volumes are `detaching` from a server that nobody can find any more.
+    """
     world.servers.remove(server.id)
     for ip in world.ips.under("server", server.id):
         detach_ip(world, ip, now_ms=now_ms)
     for volume in world.block_volumes.under("server", server.id):
-        free_block_volume(world, volume, now_ms=now_ms)
+        if released_ms is None or volume.reference is None:
+            free_block_volume(world, volume, now_ms=now_ms)
+        else:
+            world.block_volumes.put(replace(volume, reference=replace(volume.reference, status="detaching")))
+            world.schedule(released_ms, "block_detached", volume.id)
     for local in world.volumes.under("server", server.id):
         if keep_local:
             world.volumes.put(replace(local, server=None, state="available", updated_ms=now_ms))

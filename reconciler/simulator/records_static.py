@@ -106,6 +106,17 @@ class PlacementGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExtraVolume:
+    """A further snapshot of an image, under its slot's key."""
+
+    key: str
+    snapshot: str
+    volume_type: str = "sbs_snapshot"
+    size: int = 0
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """An image: only metadata over a root snapshot, which lives on when the image is deleted."""
 
@@ -118,6 +129,9 @@ class Image:
     root_snapshot: str = ""
     root_type: str = "sbs_snapshot"
     root_size: int = 10_000_000_000
+    # The snapshot's name, shown for local storage only; empty: the image's own.
+    root_name: str = ""
+    extra_volumes: tuple[ExtraVolume, ...] = ()
     from_server: str = ""
     public: bool = False
     tags: tuple[str, ...] = ()
@@ -125,7 +139,8 @@ class Image:
     updated_ms: int = 0
 
     def index_keys(self) -> list[IndexKey]:
-        return [*common_keys(self.zone, self.project, self.tags), ("snapshot", self.root_snapshot)]
+        extra = [("snapshot", volume.snapshot) for volume in self.extra_volumes]
+        return [*common_keys(self.zone, self.project, self.tags), ("snapshot", self.root_snapshot), *extra]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Final
 
 from reconciler.simulator.catalog import local_images
 from reconciler.simulator.records import FlexibleIp, Nic, Server, Slot, Volume
-from reconciler.simulator.records_static import Image, PlacementGroup
+from reconciler.simulator.records_static import ExtraVolume, Image, PlacementGroup
 from reconciler.simulator.wire import Json, time_v1, time_z
 from reconciler.simulator.world import World
 
@@ -22,6 +22,9 @@ _LOCATION: Final = {
     "platform_id": "14", "cluster_id": "32", "hypervisor_id": "101", "node_id": "17",
 }  # fmt: skip
 
+# The half of a server's IPv6 address that is its own: the same for all, which nobody minds in a simulator.
+SERVER_IPV6: Final = "dc00:1ff:fe27:167d"
+
 
 def find_image(world: World, image_id: str | None) -> Image | None:
     """One of the project's own images, or one of the marketplace."""
@@ -34,8 +37,9 @@ def find_image(world: World, image_id: str | None) -> Image | None:
     return market.image if market is not None else None
 
 
-def allowed_actions(server: Server, *, local: bool) -> list[str]:
-    if server.state == "stopping" and server.state_detail == "terminating" and local:
+def allowed_actions(server: Server, *, busy: bool) -> list[str]:
+    """`busy`: one of its volumes is on its way somewhere; then nothing is allowed."""
+    if busy:
         return []
     if server.protected and server.state == "running":
         return ["backup"]
@@ -50,7 +54,7 @@ def server_v1(world: World, server: Server) -> Json:
     group = world.security_groups.get(server.security_group)
     placement = world.placement_groups.get(server.placement_group)
     admin_key = {} if server.admin_key is None else {"admin_password_encryption_ssh_key_id": server.admin_key}
-    local = any(slot.volume_type != "sbs_volume" for slot in server.slots)
+    busy = any(volume["state"] != "available" for volume in slots.values())
     return {
         "id": server.id,
         "name": server.name,
@@ -81,7 +85,7 @@ def server_v1(world: World, server: Server) -> Json:
         "security_group": None if group is None else {"id": group.id, "name": group.name},
         "location": {"zone_id": server.zone, **_LOCATION} if server.located else None,
         "maintenances": [],
-        "allowed_actions": allowed_actions(server, local=local),
+        "allowed_actions": allowed_actions(server, busy=busy),
         "placement_group": None if placement is None else placement_group_v1(world, placement),
         "private_nics": [nic_v1(nic) for nic in nics],
         "zone": server.zone,
@@ -115,7 +119,7 @@ def public_ip(ip: FlexibleIp) -> Json:
     v6 = ip.type == "routed_ipv6"
     return {
         "id": ip.id,
-        "address": (ip.prefix or "").replace("::/64", ":dc00:1ff:fe27:167d") if v6 else ip.address,
+        "address": (ip.prefix or "").replace("::/64", f":{SERVER_IPV6}") if v6 else ip.address,
         "dynamic": ip.dynamic,
         "gateway": "fe80::dc00:ff:fe00:1" if v6 else "62.210.0.1",
         "netmask": "64" if v6 else "32",
@@ -205,8 +209,12 @@ def image_v1(world: World, image: Image) -> Json:
         "name": image.name,
         "organization": owner,
         "project": image.project,
-        "root_volume": {**root, "size": 0 if sbs else image.root_size, "name": "" if sbs else image.name},
-        "extra_volumes": {},
+        "root_volume": {
+            **root,
+            "size": 0 if sbs else image.root_size,
+            "name": "" if sbs else image.root_name or image.name,
+        },
+        "extra_volumes": {volume.key: _extra_volume(volume) for volume in image.extra_volumes},
         "public": image.public,
         "arch": image.arch,
         "creation_date": time_v1(image.created_ms),
@@ -217,6 +225,12 @@ def image_v1(world: World, image: Image) -> Json:
         "tags": list(image.tags),
         "zone": image.zone,
     }
+
+
+def _extra_volume(volume: ExtraVolume) -> Json:
+    sbs = volume.volume_type == "sbs_snapshot"
+    size, name = (0, "") if sbs else (volume.size, volume.name)
+    return {"volume_type": volume.volume_type, "id": volume.snapshot, "size": size, "name": name}
 
 
 def placement_group_v1(world: World, group: PlacementGroup) -> Json:

@@ -17,12 +17,13 @@ class Timings:
     standby: float = 44.0
     reboot: float = 41.0
     terminate: float = 5.0
-    backup: float = 5.0
     volume_create: float = 5.0
     volume_update: float = 5.0
-    volume_attach: float = 2.0
+    volume_attach: float = 1.0
     volume_detach: float = 48.0  # from a running server; at once from a stopped one
+    volume_release: float = 5.0  # after the DELETE of its server
     snapshot: float = 5.0
+    snapshot_local: float = 42.0  # of a volume on a node; at once where no server runs
     nic_attach: float = 56.0  # to a running server; at once to a stopped one
     ip_attach: float = 10.0  # to a running server; at once to a stopped one
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.simulator import effects
-from reconciler.simulator.records import Slot
+from reconciler.simulator.records import FlexibleIp, Slot
 from reconciler.simulator.world import Transition, World
 
 Args = Mapping[str, str | int]
@@ -49,9 +49,7 @@ def _server_state(world: World, target: str, args: Args, at_ms: int) -> None:
         )
     )
     if args["state"] == "stopped":
-        for ip in world.ips.under("server", target):
-            if ip.dynamic:
-                effects.detach_ip(world, ip, now_ms=at_ms)
+        _dynamic_gone(world, target, {}, at_ms)
 
 
 def _server_gone(world: World, target: str, args: Args, at_ms: int) -> None:
@@ -128,9 +126,39 @@ def _ip_attached(world: World, target: str, _args: Args, _at_ms: int) -> None:
         world.ips.put(replace(ip, state="attached"))
 
 
+def _dynamic_ip(world: World, target: str, args: Args, at_ms: int) -> None:
+    """A dynamic address (`id`, `address`) for a server that has come up without another; `attached_ms` from then."""
+    server = world.servers.get(target)
+    if server is None or server.state != "running" or world.ips.count("server", target):
+        return
+    ip_id = str(args["id"])
+    world.ips.put(
+        FlexibleIp(
+            id=ip_id,
+            zone=server.zone,
+            project=server.project,
+            address=str(args["address"]),
+            server=target,
+            state="pending",
+            dynamic=True,
+            attach_order=world.next_attachment(),
+            created_ms=at_ms,
+        )
+    )
+    world.schedule(int(args["attached_ms"]), "ip_attached", ip_id)
+
+
+def _dynamic_gone(world: World, target: str, _args: Args, at_ms: int) -> None:
+    server = world.servers.get(target)
+    if server is not None and server.state in {"stopping", "stopped"}:
+        for ip in world.ips.under("server", target):
+            if ip.dynamic:
+                effects.detach_ip(world, ip, now_ms=at_ms)
+
+
 def _snapshot_available(world: World, target: str, _args: Args, at_ms: int) -> None:
     snapshot = world.snapshots.get(target)
-    if snapshot is not None and snapshot.state == "snapshotting":
+    if snapshot is not None and snapshot.state in {"snapshotting", "importing", "exporting"}:
         world.snapshots.put(replace(snapshot, state="available", updated_ms=at_ms))
         if snapshot.base_volume is not None:
             _volume_state(world, snapshot.base_volume, {"from": "snapshotting"}, at_ms)
@@ -138,7 +166,7 @@ def _snapshot_available(world: World, target: str, _args: Args, at_ms: int) -> N
 
 def _block_snapshot_available(world: World, target: str, _args: Args, at_ms: int) -> None:
     snapshot = world.block_snapshots.get(target)
-    if snapshot is not None and snapshot.status == "creating":
+    if snapshot is not None and snapshot.status in {"creating", "exporting"}:
         world.block_snapshots.put(replace(snapshot, status="available", updated_ms=at_ms))
 
 
@@ -151,6 +179,8 @@ OPERATIONS: Final[Mapping[str, Callable[[World, str, Args, int], None]]] = {
     "volume_state": _volume_state,
     "nic_available": _nic_available,
     "ip_attached": _ip_attached,
+    "dynamic_ip": _dynamic_ip,
+    "dynamic_gone": _dynamic_gone,
     "snapshot_available": _snapshot_available,
     "block_snapshot_available": _block_snapshot_available,
 }

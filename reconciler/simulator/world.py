@@ -44,6 +44,7 @@ class WorldOptions:
     `v2_delete_keeps_sbs`: v2alpha1 `DELETE` leaves SBS volumes whatever its selectors say, as its documentation warns.
     `quotas`: kind -> how many objects one project may have. `stock`: "zone/TYPE" -> how many may be powered on.
     `absent_products`: "block/it-mil-1": a product that this place does not offer.
+    `api_date`: the day (`2025-11-04`) or moment whose shapes answers have; empty means today's (`ages`).
     """
 
     ipam_id_differs: bool = False
@@ -53,6 +54,7 @@ class WorldOptions:
     quotas: tuple[tuple[str, int], ...] = ()
     stock: tuple[tuple[str, int], ...] = ()
     absent_products: tuple[str, ...] = ()
+    api_date: str = ""
 
 
 @dataclass(frozen=True, slots=True, order=True)

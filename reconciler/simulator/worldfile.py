@@ -188,14 +188,14 @@ def _dangling(world: World) -> Iterator[tuple[str, str, str]]:
                 yield nic.id, "ipam_ips", address
 
 
-def _holder(volume: BlockVolume) -> str | None:
-    """A volume that is being detached may have outlived its server."""
-    reference = volume.reference
-    return None if reference is None or reference.status == "detaching" else reference.server
-
-
 def _attribute(name: str) -> Callable[[Any], str | None]:
     return lambda record: getattr(record, name)
+
+
+def _holder(volume: BlockVolume) -> str | None:
+    """The server that a block volume is attached to; while it detaches, the server may be gone before the link."""
+    reference = volume.reference
+    return None if reference is None or reference.status == "detaching" else reference.server
 
 
 _POINTERS: Final[tuple[tuple[str, str, str, Callable[[Any], str | None]], ...]] = (

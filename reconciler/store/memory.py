@@ -57,7 +57,7 @@ def _memory(connection: Connection, scope: str, *, now_ms: int) -> Memory:
         lineage=read_lineage(connection, scope),
         episodes=read_episodes(connection, scope),
         finalised={} if last is None else _finalised(connection, scope, last.finished_ms),
-        held=_refs(connection, held) - released.keys() - recorded.keys() | adopted,
+        held=(_refs(connection, held) - recorded.keys() | adopted) - released.keys(),
         released=released,
         doomed=_refs(connection, select(provider_resources).where(provider_resources.c.live.is_(None))),
         destroyed_last_hour=decided_since(connection, scope, now_ms - HOUR_MS),

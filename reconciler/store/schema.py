@@ -26,6 +26,8 @@ from reconciler.store.unit import Database
 
 REVISIONS: Final = ("0001", "0002", "0003", "0004")
 HEAD: Final = REVISIONS[-1]
+# Tables that came after the first schema, with names that another program may have taken meanwhile.
+_LATER: Final = {"0002": ("approvals",), "0003": ("releases",), "0004": ("fleets", "workers", "worker_tombstones")}
 _UPGRADE_LOCK: Final = 7_236_837  # any number that no other program takes for pg_advisory_xact_lock
 
 
@@ -115,8 +117,7 @@ def upgrade_database(database: Database) -> SchemaVersion:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
         before = SchemaVersion(where=urls.shown(database.url), found=_found(connection))
         _refuse_newer(before)
-        if before.found is None:
-            _refuse_strangers(connection, before.where)
+        _refuse_strangers(connection, before)
         if not before.is_head:
             run_alembic(connection, "upgrade", "head")
         return before
@@ -162,13 +163,16 @@ def _refuse_newer(version: SchemaVersion) -> None:
         )
 
 
-def _refuse_strangers(connection: Connection, where: str) -> None:
+def _refuse_strangers(connection: Connection, before: SchemaVersion) -> None:
+    """Tables of another program, under a name that the upgrade would give to one of ours."""
     there = set(inspect(connection).get_table_names()) - {VERSION_TABLE}
-    ours = set(metadata.tables)
-    in_the_way = sorted(there if connection.dialect.name == "sqlite" else there & ours)
+    if before.found is not None:
+        in_the_way = sorted(there & {name for since, names in _LATER.items() if since > before.found for name in names})
+    else:
+        in_the_way = sorted(there if connection.dialect.name == "sqlite" else there & set(metadata.tables))
     if in_the_way:
         raise StoreError(
-            f"{where} holds tables of another program ({', '.join(in_the_way[:5])})",
+            f"{before.where} holds tables of another program ({', '.join(in_the_way[:5])})",
             code="RC0214",
             hint="Give reconciler a file, a database or a PostgreSQL schema of its own.",
         )

@@ -10,13 +10,14 @@
     )
     export_fleets(SCOPE, [linux])
 
-The package needs pulumi, pulumiverse-scaleway and pydantic (the extra `reconciler[stacks]`), and nothing of
-`reconciler` itself.
+The package needs pulumi, pulumiverse-scaleway and pydantic (the extra `reconciler[stacks]`). Nothing of `reconciler`
+itself is loaded, but where a program makes a `TagPolicy`.
 """
 
 from reconciler_fleet.config import FleetConfigError, StackConfig, load
 from reconciler_fleet.fleet import WorkerFleet
 from reconciler_fleet.output import FleetOutput, export_fleets
+from reconciler_fleet.policy import TagPolicy
 from reconciler_fleet.spec import ExtraVolume, NewPrivateNetwork, RootVolume, WorkerFleetArgs
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "NewPrivateNetwork",
     "RootVolume",
     "StackConfig",
+    "TagPolicy",
     "WorkerFleet",
     "WorkerFleetArgs",
     "export_fleets",

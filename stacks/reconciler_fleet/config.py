@@ -17,10 +17,12 @@ from pulumi.runtime import is_config_secret
 from pulumi.runtime.config import CONFIG, get_config_env
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from reconciler_fleet.policy import mistakes_in, plain
 from reconciler_fleet.spec import ExtraVolume, NewPrivateNetwork, RootVolume, WorkerFleetArgs, check_bounds
 from reconciler_fleet.vocabulary import check_iops, check_name, check_scope, check_size, check_tag, check_zone
 
 NAMESPACE: Final = "reconciler"
+_OBJECTS: Final = {"fleets": "a list of fleets", "policy": "a policy"}
 
 
 class FleetConfigError(pulumi.RunError):
@@ -94,10 +96,11 @@ class StackConfig(_Table):
 
     scope: Annotated[str, AfterValidator(check_scope)] | None = None
     fleets: list[FleetTable] = Field(default_factory=list)
+    policy: dict[str, Any] | None = None
 
     @model_validator(mode="after")
     def _scoped(self) -> StackConfig:
-        if self.fleets and self.scope is None:
+        if (self.fleets or self.policy is not None) and self.scope is None:
             raise ValueError("`reconciler:scope` is missing; `reconciler config init` writes one")
         names = [fleet.name for fleet in self.fleets]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -112,6 +115,8 @@ def load(root: Path) -> tuple[StackConfig, list[tuple[str, WorkerFleetArgs]]]:
     Raises FleetConfigError.
     """
     config = parse(_raw())
+    if config.policy is not None and is_config_secret(f"{NAMESPACE}:policy"):
+        raise FleetConfigError(f"{NAMESPACE}:policy: it is a secret, and a policy is in an output that is none")
     secret = is_config_secret(f"{NAMESPACE}:fleets")
     indexed = enumerate(config.fleets)
     return config, [(fleet.name, to_args(config, index, root=root, secret=secret)) for index, fleet in indexed]
@@ -119,11 +124,16 @@ def load(root: Path) -> tuple[StackConfig, list[tuple[str, WorkerFleetArgs]]]:
 
 def parse(raw: Mapping[str, Any]) -> StackConfig:
     """`raw`: key without the namespace -> value. Raises FleetConfigError that names every wrong key."""
+    lines: list[str] = []
     try:
-        return StackConfig.model_validate(dict(raw))
+        config = StackConfig.model_validate(dict(raw))
     except ValidationError as error:
         lines = [_explain(problem) for problem in error.errors(include_url=False, include_input=False)]
+    if raw.get("policy") is not None:
+        lines += [f"{key_path(('policy',))}.{text}" for text in mistakes_in(plain(raw["policy"]))]
+    if lines:
         raise FleetConfigError("\n  ".join(["the configuration of this stack is wrong:", *lines])) from None
+    return config
 
 
 def to_args(config: StackConfig, index: int, *, root: Path, secret: bool) -> WorkerFleetArgs:
@@ -163,10 +173,10 @@ def _raw() -> dict[str, Any]:
     raw: dict[str, Any] = {}
     for name in sorted(names):
         try:
-            raw[name] = config.get_object(name) if name == "fleets" else config.get(name)
+            raw[name] = config.get_object(name) if name in _OBJECTS else config.get(name)
         except pulumi.ConfigTypeError:
             # Pulumi's own error repeats the value, which may be a secret.
-            raise FleetConfigError(f"{NAMESPACE}:{name}: this is not a list of fleets") from None
+            raise FleetConfigError(f"{NAMESPACE}:{name}: this is not {_OBJECTS[name]}") from None
     return raw
 
 

@@ -20,6 +20,7 @@ from reconciler_fleet.vocabulary import OUTPUT_NAME, OUTPUT_SCHEMA_VERSION, chec
 
 if TYPE_CHECKING:
     from reconciler_fleet.fleet import WorkerFleet
+    from reconciler_fleet.policy import TagPolicy
 
 SECRET_MARK: Final = "[secret]"  # noqa: S105  # stands in a secret's place
 
@@ -84,10 +85,13 @@ class FleetOutput(_Part):
     schema_version: Literal[1]
     scope: _Uuid
     fleets: list[Fleet]
+    policy: dict[str, Any] | None = Field(
+        default=None, description="The rules that the stack declares for its resources: a policy, as a file has it."
+    )
 
 
-def export_fleets(scope: str, fleets: Sequence[WorkerFleet]) -> None:
-    """Export the stack output for these fleets. Call it once, with all of them.
+def export_fleets(scope: str, fleets: Sequence[WorkerFleet], *, policy: TagPolicy | None = None) -> None:
+    """Export the stack output for these fleets, and the rules for the stack's resources. Call it once, with all.
 
     Raises `pulumi.RunError` when it was called before (the second call would hide the first one's fleets, and the
     reconciler would take them for withdrawn), when two fleets share a name, or when one belongs to another scope.
@@ -107,6 +111,8 @@ def export_fleets(scope: str, fleets: Sequence[WorkerFleet]) -> None:
         "scope": scope,
         "fleets": [fleet.describe() for fleet in fleets],
     }
+    if policy is not None:
+        document["policy"] = dict(policy.document)
     pulumi.export(OUTPUT_NAME, document)
 
 

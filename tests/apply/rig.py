@@ -26,6 +26,7 @@ from reconciler.kernel.randomness import SeededRandomness
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.memory import Written
 from reconciler.model.plan import Mode, Plan, RunOutcome
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Ownership, Rail, Scope
 from reconciler.model.state import StackState, StateResource
 from reconciler.model.world import World
@@ -117,6 +118,7 @@ class Rig:
     ownership: Ownership = Ownership.TWO_PROOFS
     timings: Timings = field(default_factory=Timings)
     elastic: bool = False  # an elastic fleet is declared as well, and rows are kept
+    policies: Policies = field(default_factory=Policies)
     clock: VirtualClock = field(default_factory=lambda: VirtualClock(start_ms=BORN_MS + 86_400_000))
 
     def __post_init__(self) -> None:
@@ -255,6 +257,7 @@ class Rig:
             executor=SerialExecutor(),
             ids=self.ids(),
             records=self.records,
+            policies=self.policies,
         )
         findings = diff(self.sweep_world)
         self.written: Written = self.store.record_sweep(sweep_record(self.sweep_world, findings, trigger=trigger))

@@ -128,7 +128,12 @@ def test_the_sigterm_handler_is_put_back(run: Run) -> None:
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_process_with_its_status(number: signal.Signals, status: int) -> None:
-    with subprocess.Popen([*PYTHON, "simulate", "serve"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    def heed_signals() -> None:
+        """A shell starts its background jobs with SIGINT ignored, and they hand that down."""
+        signal.signal(number, signal.SIG_DFL)
+
+    argv = [*PYTHON, "simulate", "serve"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed_signals) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline().startswith(b"export SCW_API_URL=http://127.0.0.1:")

@@ -311,6 +311,45 @@ def test_an_ip_a_nic_or_a_local_volume_whose_doomed_server_is_gone_goes() -> Non
         assert strike(world, ref(kind), HOLDER).answer is expected, kind
 
 
+BOOKING_PATH = f"/ipam/v1/regions/fr-par/ips/{uid(50_001)}"
+
+
+def booked(used_by: Json | None) -> dict[str, Any]:
+    """A free address by the word of the Instance API, and its booking in IPAM."""
+    booking = {
+        "id": uid(50_001), "address": "51.15.0.1/32", "project_id": PROJECT, "is_ipv6": False, "tags": [],
+        "created_at": "2026-11-01T00:00:00Z", "updated_at": "2026-11-01T00:00:00Z", "source": {"zonal": ZONE},
+        "resource": used_by, "reverses": [], "region": "fr-par", "zone": ZONE,
+    }  # fmt: skip
+    return {f"{V1}/ips/{uid(1)}": reply({"ip": ip(1)}), BOOKING_PATH: reply(booking)}
+
+
+def test_an_address_that_ipam_has_in_use_is_refused_though_no_server_has_it() -> None:
+    world = World(booked({"type": "vpc_gateway", "id": uid(6), "mac_address": None, "name": None}))
+    found = strike(world, ref(Kind.IP))
+    assert (found.answer, uid(6) in found.text, world.blows) == (DestroyAnswer.REFUSED, True, [])
+
+
+@pytest.mark.parametrize("user", [None, {"type": "instance_ip", "id": uid(1)}, {"type": "instance_server", "id": HELD}])
+def test_an_address_that_ipam_has_in_use_by_nobody_or_by_a_doomed_server_is_deleted(user: Json | None) -> None:
+    world = World(booked(user))
+    assert strike(world, ref(Kind.IP), HOLDER).answer is DestroyAnswer.ACCEPTED
+
+
+@pytest.mark.parametrize("answer", [denied(), reply({}, 500), html(404), httpx2.ReadTimeout("late")])
+def test_an_address_whose_booking_cannot_be_read_is_not_deleted(answer: Any) -> None:
+    world = World({**booked(None), BOOKING_PATH: answer})
+    with pytest.raises(CloudError) as error:
+        strike(world, ref(Kind.IP))
+    assert (error.value.code, world.blows) == ("RC0411", [])
+
+
+def test_an_address_without_a_booking_or_where_ipam_is_not_offered_is_deleted() -> None:
+    for gone in (not_found("ip", uid(50_001)), no_route()):
+        world = World({**booked(None), BOOKING_PATH: gone})
+        assert strike(world, ref(Kind.IP)).answer is DestroyAnswer.ACCEPTED
+
+
 def test_a_block_volume_waits_until_its_own_api_calls_it_available() -> None:
     """For up to a minute the server is gone while Block Storage still says in use."""
     for status in ("in_use", "detaching", "deleting", "resizing", "snapshotting", "updating", "creating", "new_word"):

@@ -22,6 +22,7 @@ from tests.builders import (
     machine,
     owner_tags,
     pending,
+    policies,
     remembered,
     server,
     state,
@@ -39,6 +40,9 @@ FREE = volume("left", name="linux-3-data", tags=owner_tags(3))
 LOCKED = (Lock(created_by="ann@ci-7", pid=4711),)
 WORKED, WITNESS = worker_machine(), server("witness")
 FAILED = row(WORKED, state=WorkerState.FAILED, failure="out of memory")
+ROLE_OF_SERVERS = policies({"id": "role", "check": "required-tags", "tags": ["role=ci"], "kinds": ["server"]})
+ROLE_OF_VOLUMES = policies({"id": "role", "check": "required-tags", "tags": ["role=ci"], "kinds": ["volume"]})
+TYPES = policies({"id": "types", "check": "allowed-types", "types": ["PRO2-*"], "severity": "advisory"})
 RENAMED = replace(ONE.server, name="by-hand")
 
 EXAMPLES: dict[str, World] = {
@@ -66,6 +70,9 @@ EXAMPLES: dict[str, World] = {
     "stale-row, left": with_records(rows=[doomed(FAILED, finished=True)]),
     "duplicate": world(*ONE.cloud, machine(0, name="linux-0-again").server, states=[state(*ONE.entries)]),
     "interrupted": world(states=[state(pending=(pending(),))]),
+    "policy": world(*ONE.cloud, states=[state(*ONE.entries)], policies=ROLE_OF_SERVERS),
+    "policy, child": world(*ONE.cloud, states=[state(*ONE.entries)], policies=ROLE_OF_VOLUMES),
+    "policy, advisory": world(*ONE.cloud, states=[state(*ONE.entries)], policies=TYPES),
     "unmanaged": world(server("bastion")),
     "incomplete": world(broken={Kind.IP: "HTTP 403: insufficient permissions"}),
 }

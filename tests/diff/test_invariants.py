@@ -118,7 +118,7 @@ def test_rows_are_written_only_for_what_is_surely_theirs(world: World) -> None:
 @CALM
 @given(worlds())
 def test_a_row_is_written_only_for_a_running_worker_that_never_had_one(world: World) -> None:
-    """D14 and P11."""
+    """A late create is never written down as a worker whose row was lost."""
     for finding in acting(world, ActionKind.RECORD):
         event("records")
         worker = finding.row

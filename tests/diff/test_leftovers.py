@@ -141,6 +141,25 @@ def test_a_root_that_was_taken_off_a_machine_of_ours_for_a_rescue_is_asked_about
     assert (finding.verdict, "it is a part of" in finding.reason) == (Verdict.ASK, True)
 
 
+def test_after_our_own_refresh_has_taken_the_rescue_into_the_state_it_is_still_asked_about() -> None:
+    one = machine(0)
+    root = replace(one.root, server_id=None, reference_ids=(), status="available")
+    off = with_parts(one.server, one.ip)
+    made_with = lineage(root, source="attached", server_id=one.server.id)
+    memory = remembered(root, source="attached", lineage=made_with)
+    finding = only(world(off, root, one.ip, states=[state(entry_of(off, one.ip))], memory=memory))
+    assert (finding.kind, finding.verdict) == (FindingKind.DETACHED, Verdict.ASK)
+    assert "made with server" in finding.reason
+
+
+def test_a_root_whose_machine_is_proved_gone_is_a_leftover_though_the_state_still_holds_the_machine() -> None:
+    one = machine(0)
+    root = replace(one.root, server_id=None, reference_ids=(), status="available")
+    memory = remembered(root, lineage=lineage(root, source="attached", server_id=one.server.id))
+    in_world = world(root, one.ip, states=[state(*one.entries)], probes=[absent(one.server)], memory=memory)
+    assert only(in_world, FindingKind.DETACHED).verdict is Verdict.ACT
+
+
 def test_a_root_of_a_machine_that_is_only_not_listed_is_asked_about() -> None:
     one = machine(0)
     root = replace(one.root, server_id=None, reference_ids=(), status="available")
@@ -169,6 +188,11 @@ def test_one_unreadable_stack_and_nothing_is_known_to_be_left(make: Knob) -> Non
 def test_what_was_not_listed_whole_makes_no_leftover(make: Knob, kind: Kind) -> None:
     """A volume's own list says that it is free; a server that was not listed may say otherwise."""
     finding = make(broken={kind: "HTTP 503"})
+    assert (finding.verdict, "HTTP 503" in finding.reason) == (Verdict.UNKNOWN, True)
+
+
+def test_an_address_that_ipam_may_have_in_use_is_no_leftover_while_ipam_is_not_read() -> None:
+    finding = only(world(ADDRESS, memory=remembered(ADDRESS), broken={Kind.IPAM: "HTTP 503"}), FindingKind.DETACHED)
     assert (finding.verdict, "HTTP 503" in finding.reason) == (Verdict.UNKNOWN, True)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from reconciler.cli.composition import Runtime, make_records
 from reconciler.cli.options import Globals
-from reconciler.config.settings import OutputSettings, PulumiSettings, Settings, StateSettings
+from reconciler.config.settings import OutputSettings, PolicySettings, PulumiSettings, Settings, StateSettings
 from reconciler.kernel.clock import Clock, VirtualClock
 from reconciler.kernel.errors import ReconcilerError
 from reconciler.kernel.executor import Executor, SerialExecutor
@@ -52,6 +52,7 @@ class FakeWorld:
     schema_text: str | None = "sqlite:///fake.db has schema 0001"
     lease_held: Lease | None = None
     output: OutputSettings = field(default_factory=OutputSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
     records_adapter: str = "none"
 
     def __post_init__(self) -> None:
@@ -77,6 +78,7 @@ class FakeWorld:
             state=StateSettings(stacks=(STACK,), work_dir=Path.cwd()),
             pulumi=PulumiSettings(),
             output=self.output,
+            policy=self.policy,
             limits=Limits(),
             database_url="sqlite:///fake.db",
         )

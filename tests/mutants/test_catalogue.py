@@ -34,7 +34,8 @@ def test_the_patch_applies_to_the_tree_as_it_is(mutant: Mutant) -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    assert {mutant.rule for mutant in catalogue()} == rules()
+    """And no mutant breaks a rule that is not there; what is no rule has a word instead of a number."""
+    assert {mutant.rule for mutant in catalogue() if mutant.rule.isdigit()} == rules()
 
 
 def test_every_rule_has_a_mutant_that_a_case_notices() -> None:

@@ -17,8 +17,10 @@ import pytest
 from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.errors import RefusedError
 from reconciler.model.plan import ActionStatus, Mode
+from reconciler.model.policy import Policies
 from reconciler.model.scope import Limits, Ownership, Rail
 from reconciler.plan.approval import approvable
+from reconciler.policy.decode import decode_value
 from reconciler.simulator import FaultRule
 from tests.apply.rig import OWNER, STACK, Rig
 from tests.records.staff import intend
@@ -281,6 +283,32 @@ def test_with_a_memory_that_is_old_enough_it_goes(tmp_path: Path) -> None:
     assert not rig.exists(ip)
 
 
+def a_policy_with_a_slip(tmp_path: Path, *, count: int) -> Rig:
+    """Two machines whose roots lack a tag that nobody has."""
+    rules = [{"id": "slip", "check": "required-tags", "tags": ["rloe=ci"], "kinds": ["volume"]}]
+    rig = made(tmp_path, Case(an_ip, {}))
+    rig.policies = Policies(configured=decode_value({"version": 1, "rules": rules}, source="test"))
+    rig.scope = replace(rig.scope, limits=tight(count=count))
+    return rig
+
+
+def test_a_slip_in_a_policy_is_not_written_to_the_whole_estate(tmp_path: Path) -> None:
+    rig = a_policy_with_a_slip(tmp_path, count=1)
+    before = rig.picture()
+    plan = rig.plan(mode=Mode.REPAIR)
+    assert [(rail.name, rail.value) for rail in plan.blocked] == [("count-policy", 2)]
+    with pytest.raises(RefusedError) as refused:
+        rig.applier().apply(plan)
+    assert (refused.value.code, rig.picture()) == ("RC0607", before)
+
+
+def test_as_many_tags_as_the_limit_allows_are_written(tmp_path: Path) -> None:
+    rig = a_policy_with_a_slip(tmp_path, count=2)
+    outcome = rig.apply(mode=Mode.REPAIR)
+    assert {one.status for one in outcome.outcomes} == {ActionStatus.DONE}
+    assert rig.picture().count("rloe=ci") == 2
+
+
 def test_every_rail_that_a_plan_can_have_is_here() -> None:
     """Read from the source, so that a new rail needs a case."""
     import re
@@ -289,14 +317,14 @@ def test_every_rail_that_a_plan_can_have_is_here() -> None:
 
     text = Path(source.__file__).read_text(encoding="utf-8")
     named = {name.split("{")[0].rstrip("-") for name in re.findall(r'_check\(\s*f?"([^"]+)"', text)}
-    kinds = {re.sub(r"-(ip|volume)$", "", name) for name in CASES} | {"memory"}
+    kinds = {re.sub(r"-(ip|volume)$", "", name) for name in CASES} | {"memory", "count-policy"}
     assert named == kinds
 
 
-@pytest.mark.parametrize("name", [*CASES, "memory"])
+@pytest.mark.parametrize("name", [*CASES, "memory", "count-policy"])
 def test_only_a_rail_about_the_size_of_the_plan_can_be_approved(name: str) -> None:
     sizes = {"count", "count-volume", "percent-ip", "eur-month", "unpriced", "count-state", "percent-state"}
-    sizes |= {"lost-state", "count-rows", "percent-rows"}
+    sizes |= {"count-rows", "percent-rows", "lost-state", "count-policy"}
     assert approvable(name) == (name in sizes)
 
 

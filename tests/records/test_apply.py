@@ -132,7 +132,7 @@ def test_a_row_that_somebody_wrote_meanwhile_is_the_row(rig: Rig) -> None:
 
 
 def test_a_create_whose_answer_was_lost_gets_its_machine_and_is_not_sent_again(rig: Rig) -> None:
-    """P3, P4 and rule 4."""
+    """Rule 4: created, and its id never got into the row."""
     intend(rig)
     made = machine(rig)
     assert [one.verdict for one in of(rig, FindingKind.UNRESOLVED_CREATE)] == [Verdict.WAIT]
@@ -168,7 +168,7 @@ def test_a_list_that_breaks_after_the_plan_resolves_nothing(rig: Rig, seen: bool
 
 
 def test_a_create_that_made_nothing_ends_its_row_and_is_not_sent_again(rig: Rig) -> None:
-    """P2."""
+    """The request was lost."""
     intend(rig)
     late(rig)
     outcome = only(rig.apply(mode=Mode.REPAIR))
@@ -189,7 +189,7 @@ def test_a_machine_that_comes_up_after_the_plan_keeps_its_row(rig: Rig) -> None:
 
 
 def test_a_machine_that_comes_up_after_its_row_has_ended_is_an_orphan(rig: Rig) -> None:
-    """P11 and D14: it is found, and it is not written down again."""
+    """A late create: it is found, and it is not written down again."""
     intend(rig)
     late(rig)
     rig.apply()
@@ -217,7 +217,7 @@ def test_a_late_machine_of_a_scope_by_tags_is_destroyed(tmp_path: Path) -> None:
 
 
 def test_the_row_of_a_machine_that_somebody_deleted_ends_and_what_is_left_of_it_goes(rig: Rig) -> None:
-    """D15; its root and its address were remembered, so that two proofs are there."""
+    """Its address was remembered, so that two proofs are there."""
     made = recorded(rig)
     rig.sweep()
     rig.stranger("kill_server", server="burst-1")

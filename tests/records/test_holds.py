@@ -159,7 +159,7 @@ def test_a_second_machine_with_the_id_of_a_recorded_one_is_asked_about() -> None
 
 
 def test_two_machines_for_one_row_without_a_machine_are_both_asked_about() -> None:
-    """P5: none is kept silently, and none is attached."""
+    """None is kept silently, and none is attached."""
     again = worker_machine(label="burst-1-again")
     given = with_records(*ONE.cloud, *again.cloud, rows=[row()], memory=old_memory(), scope=TAGS)
     kinds = [(one.kind, one.verdict) for one in found(given)]

@@ -114,14 +114,14 @@ def test_of_an_intent_that_was_never_sent_the_time_of_the_row_counts() -> None:
 
 
 def test_the_one_machine_with_the_id_is_attached() -> None:
-    """P3 and P4."""
+    """Created, and the answer or the write of its id was lost."""
     finding = only(with_records(*ONE.cloud, rows=[row()]), FindingKind.UNRESOLVED_CREATE)
     assert (finding.verdict, finding.action, finding.row) == (Verdict.ACT, ActionKind.ATTACH, WORKER)
     assert finding.refs == (ONE.ref,)
 
 
 def test_a_create_that_made_nothing_ends_its_row() -> None:
-    """P2."""
+    """The request was lost."""
     assert verdict(WITNESS, rows=[row()], kind=FindingKind.UNRESOLVED_CREATE) == (Verdict.ACT, ActionKind.PURGE)
 
 

@@ -10,7 +10,7 @@ import pytest
 from reconciler.diff.remember import sweep_record
 from reconciler.model.desired import Desired
 from reconciler.model.finding import ActionKind, FindingKind, Verdict
-from reconciler.model.memory import Memory
+from reconciler.model.memory import Memory, Recorded
 from reconciler.model.resources import Kind
 from reconciler.model.scope import Never, Ownership
 from reconciler.model.state import Lock, UnreadStack
@@ -67,6 +67,10 @@ WAITS: dict[str, tuple[dict[str, Any], Verdict]] = {
         Verdict.UNKNOWN,
     ),
     "a pending operation may have made it": ({"states": [state(pending=(pending(),))]}, Verdict.ASK),
+    "the row of another scope records it": (
+        {"memory": replace(MEMORY, recorded={ONE.ref: Recorded(worker="another", holds=True)})},
+        Verdict.ASK,
+    ),
     "an adoption holds it": ({"memory": replace(MEMORY, held=frozenset({ONE.ref}))}, Verdict.ASK),
 }
 
@@ -91,7 +95,7 @@ ENDED = {
 
 @pytest.mark.parametrize("why", ENDED)
 def test_a_late_create_of_a_worker_that_was_given_up_is_an_orphan(why: str) -> None:
-    """D14 and P11: writing it down again would bring back what was given up."""
+    """Writing it down again would bring back what was given up."""
     kinds = {one.kind for one in found(with_records(*ONE.cloud, records=ENDED[why], memory=MEMORY, scope=TAGS))}
     assert FindingKind.ORPHAN in kinds
     assert FindingKind.UNRECORDED not in kinds

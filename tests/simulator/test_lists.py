@@ -245,3 +245,34 @@ def test_a_generated_world_is_the_same_again_for_the_same_seed() -> None:
     assert populate(first, servers=20) == populate(second, servers=20)
     assert list(first.servers) == list(second.servers)
     assert next(iter(first.servers)).created_ms == BORN_MS
+
+
+def test_servers_are_found_by_their_networks_addresses_and_interfaces() -> None:
+    """A filter that is not understood would show everything, and somebody would act on it."""
+    api = Api()
+    group = api.ok("POST", f"{V1}/placement_groups", {"name": "p"}, status=201)["placement_group"]
+    ip, network = api.ip(), api.network()
+    wanted = api.server(name="wanted", public_ips=[ip["id"]], placement_group=group["id"])
+    other = api.server(name="other")
+    nic = api.nic(wanted["id"], network["id"])
+    for path, query in (
+        (f"{V1}/servers", f"private_networks={network['id']}"),
+        (f"{V1}/servers", f"private_network={network['id']}"),
+        (f"{V1}/servers", f"private_nic_mac_address={nic['mac_address']}"),
+        (f"{V1}/servers", f"with_ip={ip['address']}"),
+        (f"{V2}/servers", f"private_network_ids={network['id']}"),
+        (f"{V2}/servers", f"placement_group_ids={group['id']}"),
+        (f"{V2}/servers", f"mac_addresses={nic['mac_address'].upper()}&mac_addresses=02:00:00:00:00:00"),
+    ):
+        assert [server["name"] for server in api.get(path, query)["servers"]] == ["wanted"], query
+    both = api.get(f"{V2}/servers", f"security_group_ids={other['security_group']['id']}")
+    assert {server["name"] for server in both["servers"]} == {"wanted", "other"}
+
+
+def test_local_images_are_found_by_their_marketplace_image_and_architecture() -> None:
+    api = Api()
+    (noble,) = [
+        one for one in api.get("/marketplace/v2/images", "page_size=50")["images"] if one["label"] == "ubuntu_noble"
+    ]
+    found = api.get("/marketplace/v2/local-images", f"image_id={noble['id']}&arch=arm64&zone=fr-par-1")["local_images"]
+    assert [(one["label"], one["arch"]) for one in found] == [("ubuntu_noble", "arm64")]

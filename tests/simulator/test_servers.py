@@ -57,7 +57,8 @@ def test_power_on_passes_through_starting_and_takes_the_recorded_time() -> None:
     api = Api()
     server = api.server()
     assert api.act(server["id"], "poweron").status == 202
-    assert states(api, server["id"], 2.5, 2.4, 0.2) == [
+    assert states(api, server["id"], 3.4, 0.2, 1.3, 0.2) == [
+        ("starting", "allocating node"),
         ("starting", "allocating node"),
         ("starting", "provisioning node"),
         ("starting", "provisioning node"),
@@ -182,8 +183,9 @@ def test_delete_of_a_stopped_server_keeps_every_volume_and_address() -> None:
     assert api.status("DELETE", f"{V1}/servers/{server['id']}") == 204
     local = api.get(f"{V1}/volumes/{server['volumes']['0']['id']}")["volume"]
     assert (local["server"], local["state"]) == (None, "available")
-    assert api.get(f"{BLOCK}/volumes/{extra['id']}")["status"] == "available"
     assert api.get(f"{V1}/ips/{ip['id']}")["ip"]["server"] is None
+    api.clock.advance(5)
+    assert api.get(f"{BLOCK}/volumes/{extra['id']}")["status"] == "available"
 
 
 @pytest.mark.parametrize("action", ["poweroff", "stop_in_place", "reboot", "terminate"])
@@ -366,8 +368,16 @@ def test_a_backup_makes_an_image_over_a_snapshot_and_the_server_runs_on() -> Non
     assert snapshot["parent_volume"]["id"] == server["volumes"]["0"]["id"]
 
 
-def test_the_default_security_group_comes_with_the_first_server_and_cannot_be_deleted() -> None:
+def test_the_default_security_group_comes_with_the_first_server_and_is_deleted_when_none_has_it() -> None:
     api = Api()
-    group = api.server()["security_group"]
-    assert api.server()["security_group"] == group
-    assert api.status("DELETE", f"{V1}/security_groups/{group['id']}") == 400
+    server = api.server()
+    group = server["security_group"]
+    assert api.status("DELETE", f"{V1}/security_groups/{group['id']}") == 409
+    api.ok("DELETE", f"{V1}/servers/{server['id']}", status=204)
+    assert api.status("DELETE", f"{V1}/security_groups/{group['id']}") == 204
+    assert api.server()["security_group"]["id"] != group["id"]
+
+
+def test_a_second_server_gets_the_same_default_security_group() -> None:
+    api = Api()
+    assert api.server()["security_group"] == api.server()["security_group"]

@@ -18,7 +18,7 @@ from sqlalchemy import create_engine, text
 from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.errors import ConfigError, StoreError
 from reconciler.store import SqlStore, current, open_store, upgrade, urls
-from reconciler.store.schema import HEAD
+from reconciler.store.schema import HEAD, run_alembic
 from tests.conftest import Server
 from tests.store.place import SCOPE, Place, lead, make_ids
 from tests.store.racing import Job
@@ -224,9 +224,24 @@ def test_two_upgrades_at_once_make_one_schema(server: Server) -> None:
 
 
 @pytest.mark.postgres
+def test_another_programs_table_under_a_name_that_a_newer_schema_needs_is_not_overwritten(server: Server) -> None:
+    """`workers` is a likely name, and the older schema did not need it."""
+    url = server.create(server.template)
+    store = opened(url)
+    store.database.write("downgrade", lambda connection: run_alembic(connection, "downgrade", "0003"))
+    store.close()
+    run(url, "CREATE TABLE workers (id text)")
+    with pytest.raises(StoreError) as error:
+        upgrade(url)
+    assert (error.value.code, "workers" in error.value.message) == ("RC0214", True)
+    assert current(url).found == "0003"
+    server.drop(url)
+
+
+@pytest.mark.postgres
 def test_another_programs_tables_beside_ours_are_no_obstacle_unless_a_name_is_taken(server: Server) -> None:
     url = server.create(None)
-    run(url, "CREATE TABLE workers (id text)")
+    run(url, "CREATE TABLE machines (id text)")
     run(url, "CREATE TABLE alembic_version (version_num text)")
     upgrade(url)
     opened(url).close()

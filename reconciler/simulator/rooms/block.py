@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from reconciler.simulator.call import Call, nothing, number, reply, text
+from reconciler.simulator.call import Call, nothing, number, optional_number, reply, text
 from reconciler.simulator.catalog import SBS_PRICES, SBS_SNAPSHOT_NANOS
 from reconciler.simulator.paging import Order, Selection, page_number, page_size
 from reconciler.simulator.records import BlockVolume
-from reconciler.simulator.rooms import snapshots
+from reconciler.simulator.rooms import block_snapshots
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Json, Query, Response, invalid, not_found, precondition, time_z, transient
 
@@ -132,7 +132,7 @@ def _source(call: Call) -> tuple[str | None, int]:
     snapshot = call.world.block_snapshots.get(text(origin, "snapshot_id"))
     if snapshot is None:
         raise not_found("snapshot", str(origin["snapshot_id"]))
-    return snapshot.id, number(origin, "size", snapshot.size) or snapshot.size
+    return snapshot.id, optional_number(origin, "size") or snapshot.size
 
 
 def get_volume(call: Call) -> Response:
@@ -172,13 +172,14 @@ def delete_volume(call: Call) -> Response:
     return nothing()
 
 
-def list_types(_call: Call) -> Response:
+def list_types(call: Call) -> Response:
     types = [
         {
             "type": f"sbs_{iops // 1000}k",
             "pricing": {"currency_code": "EUR", "units": 0, "nanos": nanos},
             "snapshot_pricing": {"currency_code": "EUR", "units": 0, "nanos": SBS_SNAPSHOT_NANOS},
             "specs": {"perf_iops": iops, "class": "sbs"},
+            "zone": call.zone,
         }
         for iops, nanos in SBS_PRICES.items()
     ]
@@ -193,8 +194,5 @@ _V1 = (
     Route("DELETE", BASE + "/{volume}", delete_volume, "block_volume"),
     Route("GET", "/block/v1/zones/{zone}/volume-types", list_types, "block_volume"),
 )
-_SNAPSHOTS = tuple(route for route in snapshots.ROUTES if route.template.startswith("/block/"))
-ROUTES = (
-    *_V1,
-    *(replace(route, template=route.template.replace("/v1/", "/v1alpha1/", 1)) for route in (*_V1, *_SNAPSHOTS)),
-)
+_ALL = (*_V1, *block_snapshots.ROUTES)
+ROUTES = (*_ALL, *(replace(route, template=route.template.replace("/v1/", "/v1alpha1/", 1)) for route in _ALL))

@@ -8,11 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.simulator.call import Call, reply, reply_v1
-from reconciler.simulator.catalog import LABELS, ServerType, local_images, render_type, server_types
+from reconciler.simulator.catalog import (
+    LABELS,
+    RETIRED,
+    Retired,
+    ServerType,
+    local_images,
+    marketplace_image,
+    render_type,
+    server_types,
+)
 from reconciler.simulator.defaults import ZONES
 from reconciler.simulator.paging import links, page_number, page_size
 from reconciler.simulator.routing import Route
-from reconciler.simulator.wire import Json, Response, not_found
+from reconciler.simulator.wire import Json, Response, invalid, not_found
 
 TYPES = "/instance/v1/zones/{zone}/products/servers"
 PRODUCTS = "/product-catalog/v2alpha1/public-catalog/products"
@@ -42,15 +51,21 @@ def _types(call: Call, path: str, show: Callable[[ServerType], Json]) -> Respons
 
 
 def list_local_images(call: Call) -> Response:
-    """By label, storage type and zone: one answer per architecture."""
+    """By label or marketplace image, storage type, zone and architecture."""
     query = call.query
     label, kind, zone = query.first("image_label"), query.first("type"), query.first("zone")
+    arch, image = query.first("arch"), query.first("image_id")
+    if image is not None:
+        label = next((name for name in LABELS if marketplace_image(name)["id"] == image), image)
     if label is not None and label not in LABELS:
         raise not_found("MarketplaceImage", label)
     found = [
         item.render()
         for item in local_images().values()
-        if label in (None, item.label) and kind in (None, "unknown_type", item.type) and zone in (None, item.zone)
+        if label in (None, item.label)
+        and kind in (None, "unknown_type", item.type)
+        and zone in (None, item.zone)
+        and arch in (None, item.arch)
     ]
     found.sort(key=lambda item: (item["type"], item["label"], item["zone"], item["arch"]))
     size, page = page_size(query, "page_size"), page_number(query)
@@ -64,6 +79,35 @@ def get_local_image(call: Call) -> Response:
     return reply(item.render())
 
 
+def list_images(call: Call) -> Response:
+    """Pages of 20 by default, by name; what has ended only for those who ask."""
+    query = call.query
+    found = [marketplace_image(label) for label in LABELS]
+    if not query.flag("include_eol"):
+        found = [item for item in found if item["valid_until"] is None]
+    wanted = query.first("order_by") or "name_asc"
+    if wanted not in {
+        "name_asc",
+        "name_desc",
+        "created_at_asc",
+        "created_at_desc",
+        "updated_at_asc",
+        "updated_at_desc",
+    }:
+        raise invalid("order_by", "constraint", "not a valid value")
+    found.sort(key=lambda item: str(item["name"]), reverse=wanted.endswith("_desc"))
+    size, page = page_size(query, "page_size", 20), page_number(query)
+    return reply({"images": found[(page - 1) * size : page * size], "total_count": len(found)})
+
+
+def get_image(call: Call) -> Response:
+    wanted = call.params["image"]
+    for label in LABELS:
+        if (item := marketplace_image(label))["id"] == wanted:
+            return reply(item)
+    raise not_found("MarketplaceImage", wanted)
+
+
 def list_products(call: Call) -> Response:
     """Server types of the zone asked for, or of all; and SBS by size and hour, which has no zone of its own here."""
     query = call.query
@@ -73,30 +117,68 @@ def list_products(call: Call) -> Response:
     if not kinds or "instance" in kinds:
         for zone in zones:
             found += [_product(item, str(zone)) for item in server_types().values() if not names or item.name in names]
+            # What has ended is shown to those who ask for it by name.
+            found += [_retired(name, item, str(zone)) for name, item in RETIRED.items() if name in names]
     size, page = page_size(query, "page_size"), page_number(query)
     return reply({"products": found[(page - 1) * size : page * size], "total_count": len(found)})
 
 
 def _product(item: ServerType, zone: str) -> Json:
-    nanos = round(item.hourly * 1_000_000_000)
+    status = "end_of_new_features" if item.end_of_service else "general_availability"
+    properties = {
+        "hardware": _hardware(item),
+        "instance": {"range": "", "offer_id": item.name, "recommended_replacement_offer_ids": []},
+    }
+    return _offer(item.name, zone, nanos=round(item.hourly * 1_000_000_000), status=status, properties=properties)
+
+
+def _retired(name: str, item: Retired, zone: str) -> Json:
+    offer = {"range": item.range, "offer_id": name, "recommended_replacement_offer_ids": [item.replacement]}
+    shown = _offer(name, zone, nanos=item.nanos, status="retired", properties={"instance": offer})
+    return {**shown, "end_of_life_at": item.end_of_life_at}
+
+
+def _offer(name: str, zone: str, *, nanos: int, status: str, properties: Json) -> Json:
     return {
-        "sku": f"/compute/{item.name.lower().replace('-', '_')}/run_{zone}",
+        "sku": f"/compute/{name.lower().replace('-', '_')}/run_{zone}",
         "service_category": "Compute",
         "product_category": "Instance",
-        "product": item.name,
-        "variant": f"{item.name} - {zone}",
-        "description": f"{item.name} - {zone} ({item.hourly}€ per hour)",
+        "product": name,
+        "variant": f"{name} - {zone}",
+        "description": f"{name} - {zone} ({nanos / 1_000_000_000:g}€ per hour)",
         "locality": {"zone": zone},
         "price": {
             "retail_price": {"currency_code": "EUR", "units": nanos // 1_000_000_000, "nanos": nanos % 1_000_000_000}
         },
-        "properties": {
-            "hardware": {"cpu": {"virtual": {"count": item.ncpus}}, "ram": {"size": item.ram}},
-            "instance": {"range": "", "offer_id": item.name, "recommended_replacement_offer_ids": []},
-        },
+        "properties": properties,
         "unit_of_measure": {"unit": "hour", "size": 1},
-        "status": "end_of_new_features" if item.end_of_service else "general_availability",
+        "status": status,
         "badges": [],
+    }
+
+
+def _hardware(item: ServerType) -> Json:
+    """As far as the server types say it: the processor's name is not among them."""
+    arch, gib, rate = "x64" if item.arch == "x86_64" else item.arch, item.ram // 2**30, item.bandwidth
+    inside, outside = item.internal_bandwidth // 1_000_000, rate // 1_000_000
+    cpu = {
+        "description": f"{arch}, vCPUs: {item.ncpus}",
+        "arch": arch,
+        "type": "",
+        "virtual": {"count": item.ncpus},
+        "threads": item.ncpus,
+    }
+    network = {
+        "description": f"Internal: {inside} Mb/s, Public: {outside} Mb/s",
+        "internal_bandwidth": item.internal_bandwidth,
+        "public_bandwidth": rate,
+        "max_public_bandwidth": rate,
+    }
+    return {
+        "cpu": cpu,
+        "ram": {"description": f"{gib} GiB", "size": item.ram, "type": "", "ecc_type": "standard"},
+        "storage": {"description": "Local" if item.local_storage else "Block", "total": item.volumes_max},
+        "network": network,
     }
 
 
@@ -110,6 +192,8 @@ ROUTES = (
     Route("GET", TYPES + "/availability", list_availability, "server"),
     Route("GET", "/marketplace/v2/local-images", list_local_images),
     Route("GET", "/marketplace/v2/local-images/{image}", get_local_image),
+    Route("GET", "/marketplace/v2/images", list_images),
+    Route("GET", "/marketplace/v2/images/{image}", get_image),
     Route("GET", PRODUCTS, list_products),
     Route("GET", "/metadata", no_metadata),
 )

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from reconciler.simulator.call import Call, nothing, reply_v1, text
+from reconciler.simulator.call import Call, mapping, nothing, reply_v1, text
 from reconciler.simulator.catalog import local_images
 from reconciler.simulator.paging import Order, Selection, links, page_number, page_size
-from reconciler.simulator.records_static import Image
+from reconciler.simulator.records_static import ExtraVolume, Image
 from reconciler.simulator.render import image_v1
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Response, denied, not_found
@@ -49,19 +49,18 @@ def get_image(call: Call) -> Response:
 def create_image(call: Call) -> Response:
     """Over a snapshot of either API."""
     body, project = call.body, call.project_of_body("project", "organization")
-    root = text(body, "root_volume")
-    local, block = call.world.snapshots.get(root), call.world.block_snapshots.get(root)
-    if local is None and block is None:
-        raise not_found("instance_snapshot", root)
+    root = _snapshot(call, "0", text(body, "root_volume"))
     image = Image(
         id=call.mint.uuid(),
         name=text(body, "name", "image"),
         zone=call.zone,
         project=project,
         arch=text(body, "arch", "x86_64"),
-        root_snapshot=root,
-        root_type="l_ssd" if local is not None else "sbs_snapshot",
-        root_size=local.size if local is not None else block.size if block is not None else 0,
+        root_snapshot=root.snapshot,
+        root_type=root.volume_type,
+        root_size=root.size,
+        root_name=root.name,
+        extra_volumes=_extra(call),
         public=bool(body.get("public", False)),
         tags=call.tags_of_body() or (),
         created_ms=call.now_ms,
@@ -72,9 +71,29 @@ def create_image(call: Call) -> Response:
     return reply_v1({"image": image_v1(call.world, image)}, 201, {"Location": location})
 
 
+def _snapshot(call: Call, key: str, snapshot_id: str) -> ExtraVolume:
+    local, block = call.world.snapshots.get(snapshot_id), call.world.block_snapshots.get(snapshot_id)
+    if local is not None:
+        return ExtraVolume(key=key, snapshot=local.id, volume_type=local.volume_type, size=local.size, name=local.name)
+    if block is not None:
+        return ExtraVolume(key=key, snapshot=block.id, size=block.size, name=block.name)
+    raise not_found("instance_snapshot", snapshot_id)
+
+
+def _extra(call: Call) -> tuple[ExtraVolume, ...]:
+    """`extra_volumes`: slot -> the snapshot's id."""
+    wanted = mapping(call.body, "extra_volumes")
+    return tuple(_snapshot(call, key, text(mapping(wanted, key), "id")) for key in wanted)
+
+
 def update_image(call: Call) -> Response:
-    image = _fetch(call)
-    changes: dict[str, Any] = {"name": text(call.body, "name", image.name)}
+    """`extra_volumes` is the whole map."""
+    image, body = _fetch(call), call.body
+    changes: dict[str, Any] = {"name": text(body, "name", image.name), "arch": text(body, "arch", image.arch)}
+    if isinstance(body.get("public"), bool):
+        changes["public"] = body["public"]
+    if "extra_volumes" in body:
+        changes["extra_volumes"] = _extra(call)
     if (tags := call.tags_of_body()) is not None:
         changes["tags"] = tags
     fresh = call.world.images.put(replace(image, **changes, updated_ms=call.now_ms))

@@ -15,6 +15,7 @@ from reconciler.simulator.call import Call, nothing, optional_text, reply, text
 from reconciler.simulator.paging import Order, Selection, page_number, page_size
 from reconciler.simulator.records import IndexKey, IpamIp, IpamResource, Reverse
 from reconciler.simulator.records_static import PrivateNetwork
+from reconciler.simulator.render import SERVER_IPV6
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Json, Response, bad_request, invalid, not_found, precondition, time_z
 
@@ -22,7 +23,8 @@ BASE = "/ipam/v1/regions/{region}/ips"
 RESOURCE = "ip"
 
 
-def ipam_ip(item: IpamIp) -> Json:
+def ipam_ip(item: IpamIp, *, fresh: bool = False) -> Json:
+    """`fresh`: the answer to a change, which says nothing yet about reverses."""
     resource = item.resource
     shown = None
     if resource is not None:
@@ -38,10 +40,28 @@ def ipam_ip(item: IpamIp) -> Json:
         "source": {"zonal": item.zone} if item.zone is not None else {"subnet_id": item.subnet},
         "resource": shown,
         "tags": list(item.tags),
-        "reverses": [{"address": entry.address, "hostname": entry.hostname} for entry in item.reverses],
+        "reverses": []
+        if fresh
+        else [
+            *_own_reverses(item),
+            *({"address": entry.address, "hostname": entry.hostname} for entry in item.reverses),
+        ],
         "region": item.region,
         "zone": item.zone,
     }
+
+
+def _own_reverses(item: IpamIp) -> list[Json]:
+    """What a server's public IPv6 has before anybody sets one: the prefix's name, and that of the server's address."""
+    if item.zone is None or not item.is_ipv6 or item.resource is None:
+        return []
+    prefix = item.address.split("::")[0].replace(":", "-")
+    server = f"{item.address.split('::')[0]}:{SERVER_IPV6}"
+    turned = "-".join(reversed(server.split(":")))
+    return [
+        {"address": None, "hostname": f"{prefix}-0-0-0-0.rev.scw.cloud."},
+        {"address": server, "hostname": f"{turned}.instances.scw.cloud."},
+    ]
 
 
 def _fetch(call: Call) -> IpamIp:
@@ -191,7 +211,7 @@ def update_ip(call: Call) -> Response:
         changes["reverses"] = tuple(
             Reverse(hostname=text(entry, "hostname"), address=optional_text(entry, "address")) for entry in given
         )
-    return reply(ipam_ip(call.world.ipam.put(replace(item, **changes, updated_ms=call.now_ms))))
+    return reply(ipam_ip(call.world.ipam.put(replace(item, **changes, updated_ms=call.now_ms)), fresh=True))
 
 
 def delete_ip(call: Call) -> Response:

@@ -110,8 +110,7 @@ def create_v1(call: Call) -> Response:
     server = fetch_server(call)
     addresses = strings(call.body.get("ipam_ip_ids") or [], "ipam_ip_ids")
     nic = _create(call, server, addresses=addresses, project=server.project)
-    location = f"https://api.scaleway.com{call.request.path}/{nic.id}"
-    return reply_v1({"private_nic": nic_v1(nic)}, 201, {"Location": location})
+    return reply_v1({"private_nic": nic_v1(nic)}, 201)  # the one create of v1 without a Location
 
 
 def get_v1(call: Call) -> Response:
@@ -120,7 +119,8 @@ def get_v1(call: Call) -> Response:
 
 
 def update_v1(call: Call) -> Response:
-    return reply_v1({"private_nic": nic_v1(_set_tags(call))})
+    """Without an envelope, as the SDK reads it: the one answer of v1 that has none."""
+    return reply_v1(nic_v1(_set_tags(call)))
 
 
 def delete_v1(call: Call) -> Response:

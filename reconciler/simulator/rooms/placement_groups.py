@@ -88,7 +88,10 @@ def _create(call: Call, project: str) -> PlacementGroup:
 
 
 def _policy_type(body: Json, default: str) -> str:
+    """The Go SDK writes what was not chosen as `unknown_policy_type`, and the API takes it for that."""
     value = text(body, "policy_type", default)
+    if value == "unknown_policy_type":
+        return default
     if value not in {"max_availability", "low_latency"}:
         raise invalid("policy_type", "constraint", "not a valid value")
     return value
@@ -142,8 +145,14 @@ def delete_group(call: Call) -> Response:
 
 
 def list_servers(call: Call) -> Response:
-    servers = call.world.servers.under("placement", _fetch(call).id)
-    return reply_v1({"servers": [{"id": item.id, "name": item.name, "policy_respected": True} for item in servers]})
+    group, query = _fetch(call), call.query
+    servers = call.world.servers.under("placement", group.id)
+    size, page = page_size(query, "per_page"), page_number(query)
+    part = servers[(page - 1) * size : page * size]
+    path = f"/placement_groups/{group.id}/servers"
+    headers = links(query, path=path, page=page, size=size, total=len(servers))
+    body = {"servers": [{"id": item.id, "name": item.name, "policy_respected": True} for item in part]}
+    return reply_v1(body, headers=headers)
 
 
 ROUTES = (

@@ -10,7 +10,7 @@ from reconciler.simulator.call import Call, nothing, optional_number, optional_t
 from reconciler.simulator.paging import Order, Selection, links, page_number, page_size
 from reconciler.simulator.records_static import Rule, SecurityGroup
 from reconciler.simulator.routing import Route
-from reconciler.simulator.wire import Json, Refusal, Response, invalid, not_found, precondition, time_v1
+from reconciler.simulator.wire import Json, Refusal, Response, invalid, not_found, time_v1
 from reconciler.simulator.world import World
 
 BASE = "/instance/v1/zones/{zone}/security_groups"
@@ -32,7 +32,7 @@ def group_v1(world: World, group: SecurityGroup) -> Json:
         "stateful": group.stateful,
         "inbound_default_policy": group.inbound_default_policy,
         "outbound_default_policy": group.outbound_default_policy,
-        "organization_default": group.project_default and group.project == world.organization,
+        "organization_default": group.project_default,
         "project_default": group.project_default,
         "enable_default_security": group.enable_default_security,
         "state": "available",
@@ -142,9 +142,8 @@ def update_group(call: Call) -> Response:
 
 
 def delete_group(call: Call) -> Response:
+    """The default one too: the next server of the project gets a new one."""
     group = _fetch(call)
-    if group.project_default:
-        raise precondition("default_security_group", "the default security group cannot be deleted", status=400)
     if call.world.servers.count("group", group.id):
         raise Refusal(409, {"type": "conflict", "message": "Group is in use. You cannot delete it."})
     call.world.security_groups.remove(group.id)

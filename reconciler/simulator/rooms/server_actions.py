@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reconciler.simulator import effects
 from reconciler.simulator.call import Call, reply_v1, text
-from reconciler.simulator.records import FlexibleIp, Server
+from reconciler.simulator.records import Server
 from reconciler.simulator.records_static import Image
+from reconciler.simulator.rooms import block_snapshots
 from reconciler.simulator.rooms.server_common import BASE, RESOURCE, fetch, locked, task
-from reconciler.simulator.rooms.snapshots import new_block_snapshot, new_snapshot
+from reconciler.simulator.rooms.snapshots import new_snapshot
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Response, bad_request, invalid, out_of_stock, precondition, time_v1, transient
 
@@ -31,17 +33,18 @@ def act(call: Call) -> Response:
     if action not in _FROM:
         raise invalid("action", "constraint", "not a valid value")
     check(server, action)
+    result = f"/servers/{server.id}"
     if action == "poweron":
         power_on(call, server)
     elif action == "backup":
-        _backup(call, server)
+        result = f"/images/{_backup(call, server).id}"
     elif action == "reboot":
         reboot(call, server)
     elif action == "terminate":
         begin_end(call, server)
     else:
         power_off(call, server, in_place=action == "stop_in_place")
-    return reply_v1({"task": task(call, f"/servers/{server.id}/action", f"/servers/{server.id}")}, 202)
+    return reply_v1({"task": task(call, f"/servers/{server.id}/action", result)}, 202)
 
 
 def check(server: Server, action: str) -> None:
@@ -61,12 +64,16 @@ def power_on(call: Call, server: Server) -> None:
     _respect_stock(call, server)
     local = any(slot.volume_type == "l_ssd" for slot in server.slots)
     seconds = call.timings.poweron_local if local else call.timings.poweron
-    put(call, server, "starting", "allocating node", located=False)
-    later(call, server, seconds * 0.4, "starting", "starting", "provisioning node")
+    if server.state == "stopped in place":
+        put(call, server, "starting", "stopped in place")
+    else:
+        put(call, server, "starting", "allocating node", located=False)
+    # A node is found early where a local root must be copied to it, and late where there is nothing to copy.
+    later(call, server, seconds * (0.2 if local else 0.7), "starting", "starting", "provisioning node")
     later(call, server, seconds, "starting", "running", "booting kernel")
     has_ip = call.world.ips.count("server", server.id) > 0
     if server.dynamic_ip_required and not has_ip:
-        _dynamic_ip(call, server)
+        _dynamic_ip(call, server, seconds)
 
 
 def _respect_stock(call: Call, server: Server) -> None:
@@ -81,19 +88,16 @@ def _respect_stock(call: Call, server: Server) -> None:
         raise out_of_stock(server.commercial_type)
 
 
-def _dynamic_ip(call: Call, server: Server) -> None:
-    ip = FlexibleIp(
+def _dynamic_ip(call: Call, server: Server, seconds: float) -> None:
+    """It comes with the running server, not before, and is `pending` for a while."""
+    call.world.schedule(
+        call.due(seconds),
+        "dynamic_ip",
+        server.id,
         id=call.mint.uuid(),
-        zone=server.zone,
-        project=server.project,
         address=call.mint.public_ipv4(call.world),
-        server=server.id,
-        state="attached",
-        dynamic=True,
-        attach_order=call.world.next_attachment(),
-        created_ms=call.now_ms,
+        attached_ms=call.due(seconds + call.timings.ip_attach),
     )
-    call.world.ips.put(ip)
 
 
 def power_off(call: Call, server: Server, *, in_place: bool) -> None:
@@ -103,6 +107,8 @@ def power_off(call: Call, server: Server, *, in_place: bool) -> None:
     else:
         put(call, server, "stopping", "stopping")
         later(call, server, call.timings.poweroff, "stopping", "stopped", "")
+        # A dynamic address goes long before the machine is off.
+        call.world.schedule(call.due(call.timings.poweroff * 0.05), "dynamic_gone", server.id)
 
 
 def reboot(call: Call, server: Server) -> None:
@@ -113,20 +119,22 @@ def reboot(call: Call, server: Server) -> None:
 
 
 def begin_end(call: Call, server: Server, **what: str | int) -> None:
-    """`stopping` / `terminating`, local volumes `deleting`, and 404 when the time is over."""
+    """`stopping` / `terminating`, addresses gone from it at once, local volumes `deleting`; 404 when time is over."""
     put(call, server, "stopping", "terminating")
+    for ip in call.world.ips.under("server", server.id):
+        effects.detach_ip(call.world, ip, now_ms=call.now_ms)
     if not what.get("keep_local"):
         for volume in call.world.volumes.under("server", server.id):
             call.world.volumes.put(replace(volume, state="deleting", updated_ms=call.now_ms))
     call.world.schedule(call.due(call.timings.terminate), "server_gone", server.id, **what)
 
 
-def _backup(call: Call, server: Server) -> None:
+def _backup(call: Call, server: Server) -> Image:
     """An image over a snapshot of the root; the server goes on running."""
     name = f"image_{server.name}_{time_v1(call.now_ms)[:16].replace('T', '_').replace(':', '-')}"
     root = next((slot.volume for slot in server.slots if slot.key == "0"), None)
     snapshot_id, kind, size = _root_snapshot(call, root, name=f"{name}_snap_0")
-    call.world.images.put(
+    return call.world.images.put(
         Image(
             id=call.mint.uuid(),
             name=name,
@@ -135,6 +143,7 @@ def _backup(call: Call, server: Server) -> None:
             root_snapshot=snapshot_id,
             root_type=kind,
             root_size=size,
+            root_name=f"{name}_snap_0",
             from_server=server.id,
             created_ms=call.now_ms,
             updated_ms=call.now_ms,
@@ -146,10 +155,9 @@ def _root_snapshot(call: Call, root: str | None, *, name: str) -> tuple[str, str
     """(id, type, size) of a new snapshot of the root, in the API that the volume lives in."""
     local, block = call.world.volumes.get(root), call.world.block_volumes.get(root)
     if local is not None:
-        call.world.volumes.put(replace(local, state="snapshotting", updated_ms=call.now_ms))
         return new_snapshot(call, local, name=name, project=local.project, tags=()).id, "l_ssd", local.size
     if block is not None:
-        made = new_block_snapshot(call, block, name=name, project=block.project, tags=())
+        made = block_snapshots.new_snapshot(call, block, name=name, project=block.project, tags=())
         return made.id, "sbs_snapshot", block.size
     raise bad_request("server has no root volume")
 

@@ -9,6 +9,7 @@ from reconciler.simulator.call import Call, reply_v1
 from reconciler.simulator.records import FlexibleIp, Server
 from reconciler.simulator.render import server_v1
 from reconciler.simulator.wire import Json, Refusal, Response, not_found, time_v1
+from reconciler.simulator.world import World
 
 BASE: Final = "/instance/v1/zones/{zone}/servers"
 RESOURCE: Final = "instance_server"
@@ -35,6 +36,11 @@ def attach_ip(call: Call, ip: FlexibleIp, server: Server) -> FlexibleIp:
     if state == "pending":
         call.world.schedule(call.due(call.timings.ip_attach), "ip_attached", ip.id)
     return effects.attach_ip(call.world, ip, server, state=state, now_ms=call.now_ms)
+
+
+def macs_of(world: World, server: Server) -> set[str]:
+    """Of its public interface and of its private ones."""
+    return {server.mac_address.lower(), *(nic.mac_address.lower() for nic in world.nics.under("server", server.id))}
 
 
 def locked(server: Server) -> Refusal:

@@ -103,12 +103,17 @@ def apply_volume_map(call: Call, server: Server, wanted: dict[str, dict[str, Any
     return server
 
 
-def attach_volume(call: Call) -> Response:
-    server, volume_id = fetch(call), text(call.body, "volume_id")
+def free_slot(server: Server, volume_id: str) -> str:
+    """The lowest key that no volume has. Refuses (400) a volume that is there already."""
     if any(slot.volume == volume_id for slot in server.slots):
         raise bad_request(f"Volume {volume_id} is already attached to this server")
     taken = {slot.key for slot in server.slots}
-    key = next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)
+    return next(str(number) for number in range(len(taken) + 1) if str(number) not in taken)
+
+
+def attach_volume(call: Call) -> Response:
+    server, volume_id = fetch(call), text(call.body, "volume_id")
+    key = free_slot(server, volume_id)
     attach_any(call, server, volume_id, key=key, boot=bool(call.body.get("boot", False)), at_once=False)
     return answer(call, server.id)
 

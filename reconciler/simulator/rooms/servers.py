@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.simulator import effects
-from reconciler.simulator.call import Call, nothing, reply_v1, text
+from reconciler.simulator.call import Call, nothing, optional_text, reply_v1, text
 from reconciler.simulator.catalog import server_types
 from reconciler.simulator.paging import Order, Selection, links, page_number, page_size
 from reconciler.simulator.records import FlexibleIp, Server
@@ -56,9 +56,16 @@ def _filter(call: Call, tags: set[str], projects: frozenset[str] | None) -> Call
     if ids := query.first("servers"):
         chosen = set(ids.split(","))
         tests.append(lambda server: server.id in chosen)
-    if (network := query.first("private_network")) is not None:
-        inside = {nic.server for nic in world.nics.under("network", network)}
+    networks = {*(query.first("private_networks") or "").split(","), query.first("private_network") or ""} - {""}
+    if networks:
+        inside = {nic.server for network in networks for nic in world.nics.under("network", network)}
         tests.append(lambda server: server.id in inside)
+    if (mac := query.first("private_nic_mac_address")) is not None:
+        tests.append(
+            lambda server: any(nic.mac_address == mac.lower() for nic in world.nics.under("server", server.id))
+        )
+    if (address := query.first("with_ip")) is not None:
+        tests.append(lambda server: any(address in (ip.address or "") for ip in world.ips.under("server", server.id)))
     if (without := query.flag("without_ip")) is not None:
         tests.append(lambda server: (world.ips.count("server", server.id) == 0) == without)
     if not tests:
@@ -95,7 +102,7 @@ def _plain_changes(call: Call) -> dict[str, Any]:
     if (tags := call.tags_of_body()) is not None:
         changes["tags"] = tags
     if "admin_password_encryption_ssh_key_id" in body:
-        changes["admin_key"] = text(body, "admin_password_encryption_ssh_key_id", "")
+        changes["admin_key"] = optional_text(body, "admin_password_encryption_ssh_key_id")
     return changes
 
 
@@ -163,7 +170,8 @@ def delete_server(call: Call) -> Response:
         raise locked(server)
     if server.state != "stopped":
         raise transient(RESOURCE, server.id, server.state)
-    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True)
+    released_ms = call.due(call.timings.volume_release)
+    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True, released_ms=released_ms)
     return nothing()
 
 

@@ -16,7 +16,7 @@ from reconciler.simulator.call import Call, nothing, reply, strings, text
 from reconciler.simulator.paging import Order, Selection, next_token, page_size, token_offset
 from reconciler.simulator.records import Server
 from reconciler.simulator.rooms.server_actions import begin_end, check, power_off, power_on, reboot
-from reconciler.simulator.rooms.server_common import RESOURCE, fetch, locked
+from reconciler.simulator.rooms.server_common import RESOURCE, fetch, locked, macs_of
 from reconciler.simulator.rooms.server_v2_view import show, summary_v2
 from reconciler.simulator.routing import Route
 from reconciler.simulator.wire import Response, invalid, not_found, transient
@@ -45,7 +45,7 @@ def list_servers(call: Call) -> Response:
 
 
 def _filter(call: Call, tags: set[str], projects: frozenset[str] | None) -> Callable[[Server], bool] | None:
-    query, tests = call.query, list[Callable[[Server], bool]]()
+    query, world, tests = call.query, call.world, list[Callable[[Server], bool]]()
     if (name := query.first("name")) is not None:
         tests.append(lambda server: name in server.name)
     if tags:
@@ -56,6 +56,16 @@ def _filter(call: Call, tags: set[str], projects: frozenset[str] | None) -> Call
         tests.append(lambda server: server.id in ids)
     if (kind := query.first("server_type")) is not None:
         tests.append(lambda server: server.commercial_type == kind)
+    if groups := set(query.all("security_group_ids")):
+        tests.append(lambda server: server.security_group in groups)
+    if placements := set(query.all("placement_group_ids")):
+        tests.append(lambda server: server.placement_group in placements)
+    if networks := set(query.all("private_network_ids")):
+        tests.append(
+            lambda server: any(nic.private_network in networks for nic in world.nics.under("server", server.id))
+        )
+    if macs := {value.lower() for value in query.all("mac_addresses")}:
+        tests.append(lambda server: bool(macs & macs_of(world, server)))
     return (lambda server: all(test(server) for test in tests)) if tests else None
 
 
@@ -153,7 +163,14 @@ def delete_server(call: Call) -> Response:
         raise transient(RESOURCE, server.id, server.state)
     _drop_nics(call, chosen)
     keep_nics = chosen.keep_nics or bool(chosen.nics)
-    effects.server_gone(call.world, server, now_ms=call.now_ms, keep_local=True, keep_nics=keep_nics)
+    effects.server_gone(
+        call.world,
+        server,
+        now_ms=call.now_ms,
+        keep_local=True,
+        keep_nics=keep_nics,
+        released_ms=call.due(call.timings.volume_release),
+    )
     for ip_id in chosen.ips:
         ip = call.world.ips.get(ip_id)
         if ip is not None:
