@@ -47,7 +47,7 @@ def make_engine(url: URL, *, busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> Engine:
         raise StoreError(
             "the PostgreSQL driver psycopg is not installed",
             code="RC0211",
-            hint="pip install 'reconciler[postgres]'",
+            hint="pip install 'psycopg[binary]'",
         ) from None
 
 

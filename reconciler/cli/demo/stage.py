@@ -78,7 +78,7 @@ def require_tools(environ: Mapping[str, str]) -> None:
             f"the demo runs the real Pulumi engine, and these are missing: {', '.join(missing)}",
             code="RC0150",
             hint="In the source tree `make toolchain` gets all of them, and `make demo` runs the demo with them; "
-            "elsewhere install Pulumi and reconciler[stacks], and run `pulumi plugin install resource scaleway`.",
+            "elsewhere install Pulumi and the extra `stacks`, and run `pulumi plugin install resource scaleway`.",
         )
 
 
