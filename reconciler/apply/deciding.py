@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from reconciler.apply.guard import refusal
 from reconciler.apply.setting import Setting, holder_of, no_word
 from reconciler.diff.ownership import goes_with, grace_ends, in_use, settled
-from reconciler.diff.recorded import Rows
+from reconciler.diff.recorded import Rows, living, workers_of
 from reconciler.model.inventory import Presence
 from reconciler.model.memory import Memory
 from reconciler.model.plan import Action
@@ -110,10 +110,13 @@ def row_changed(action: Action, row: WorkerRow | None) -> str | None:
 
 def _recorded(action: Action, taken: tuple[Resource, ...], rows: Rows, memory: Memory) -> str | None:
     """What a live row holds is destroyed by nobody else's deletion (rule 3)."""
+    remembered = living(memory)
     for one in taken:
-        for holder in rows.holders(one, memory):
-            if holder.id != action.worker:
-                return f"the row of worker {holder.id} holds {one.ref}"
+        workers = [row.id for row in rows.holders(one, memory)]
+        workers += [worker for worker in workers_of(one.tags) if worker in remembered]
+        for worker in workers:
+            if worker != action.worker:
+                return f"the row of worker {worker} holds {one.ref}"
     return None
 
 

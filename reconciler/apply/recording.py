@@ -14,7 +14,7 @@ from reconciler.apply.setting import Setting, holder_of, known_ids, no_word
 from reconciler.diff.declared import parse_desired
 from reconciler.diff.machines import ELASTIC
 from reconciler.diff.ownership import foreign_scope, has_owner_tags, never_reason, released_reason
-from reconciler.diff.recorded import Rows, bears, create_ends_ms
+from reconciler.diff.recorded import Rows, bears, create_ends_ms, not_made_by
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, WORKER_TAG, FleetSpec, tag_value
 from reconciler.model.inventory import Presence, Right
 from reconciler.model.plan import Action, ActionOutcome, ActionStatus
@@ -63,7 +63,8 @@ def attach(action: Action, setting: Setting) -> ActionOutcome:
     if [one.ref for one in listed] != [ref]:
         return _skipped(action, f"{len(listed)} machines carry the id of worker {worker} now")
     states, why = _authorities(setting)
-    reason = why or _early(row, setting) or _not_ours(listed[0], setting) or _taken(listed[0], rows, states, setting)
+    reason = why or _early(row, setting) or not_made_by(row, listed[0], scope=setting.scope)
+    reason = reason or _not_ours(listed[0], setting) or _taken(listed[0], rows, states, setting)
     if reason is not None:
         return _skipped(action, reason)
     setting.journal.write(action, "attaching", worker=worker, ref=str(ref))
@@ -124,7 +125,7 @@ def _still_there(row: WorkerRow, setting: Setting) -> str | None:
     return f"{row.machine} is not proved absent now: {why}"
 
 
-def _with_id(worker: str, zone: str, setting: Setting) -> list[Resource] | str:
+def _with_id(worker: str, zone: str, setting: Setting) -> list[Server] | str:
     """The servers of a zone that carry the id, when its list was read whole; else why it proves nothing."""
     if zone not in setting.scope.zones:
         return f"{zone} is not among the zones of the scope"
@@ -134,7 +135,8 @@ def _with_id(worker: str, zone: str, setting: Setting) -> list[Resource] | str:
         return f"servers of {zone} were not read whole: {scan.reason or 'no reason'}"
     if scan.right is not Right.PROVED and not (scan.right is Right.ASSUMED and scan.items):
         return f"nothing proves that the key may see servers of {zone}"
-    return [one for one in scan.items if bears(one, worker) and one.project == setting.scope.project]
+    servers = (one for one in scan.items if isinstance(one, Server))
+    return [one for one in servers if bears(one, worker) and one.project == setting.scope.project]
 
 
 def _recorded_machines(setting: Setting) -> list[Ref]:

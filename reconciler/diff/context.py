@@ -12,7 +12,7 @@ from reconciler.diff.matching import slot_of
 from reconciler.diff.ownership import Claim, claim, never_reason
 from reconciler.diff.pricing import cost_of_all
 from reconciler.diff.properties import same
-from reconciler.diff.recorded import Rows, with_rows, workers_of
+from reconciler.diff.recorded import Rows, living, with_rows, workers_of
 from reconciler.diff.usage import Usage
 from reconciler.model.desired import FLEET_TAG, SLOT_TAG, FleetSpec, tag_value
 from reconciler.model.finding import Evidence, Subject
@@ -52,6 +52,11 @@ class Context:
     def rows(self) -> Rows:
         """What the rows of workers hold."""
         return Rows(self.world.records_before, self.world.records)
+
+    @cached_property
+    def living(self) -> frozenset[str]:
+        """Workers whose rows hold machines, whether these rows are read or only remembered."""
+        return living(self.memory)
 
     @property
     def now_ms(self) -> int:

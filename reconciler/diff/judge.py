@@ -14,6 +14,7 @@ from typing import TypeAlias
 from reconciler.diff.context import Context
 from reconciler.diff.index import own_refs
 from reconciler.diff.ownership import Claim, grace_ends, settled, stuck
+from reconciler.diff.recorded import workers_of
 from reconciler.diff.vacancy import Unknown, places
 from reconciler.model.desired import FLEET_TAG, REVISION_TAG, SLOT_TAG, tag_value
 from reconciler.model.finding import Verdict
@@ -75,7 +76,7 @@ def judge_unrecorded(server: Server, context: Context) -> Judgement:
         lambda: _not_read(server.ref, (Kind.SERVER,), context),
         lambda: Judgement(Verdict.UNKNOWN, f"its fleet may be another's: {problems[0]}") if problems else None,
         lambda: _moving(server, context),
-        lambda: _held(server.ref, context),  # the row of another scope may
+        lambda: _held(server, context),  # the row of another scope may
         lambda: _from_elsewhere(server.ref, context),
         lambda: _grace(server, context),
         lambda: Judgement(Verdict.ACT, "it runs, and no row knows it"),
@@ -105,7 +106,7 @@ def _common(resource: Resource, claim: Claim, action_key: str, context: Context)
     return (
         lambda: None if context.world.states else Judgement(Verdict.ASK, "no stack was read that could own it"),
         lambda: _decided(resource.ref, context),
-        lambda: _held(resource.ref, context),
+        lambda: _held(resource, context),
         lambda: _from_elsewhere(resource.ref, context),
         lambda: _grace(resource, context),
         lambda: _asks(claim, action_key, context),
@@ -176,7 +177,7 @@ def _fits_a_slot(server: Server, claim: Claim, context: Context) -> Judgement | 
     if isinstance(found, Unknown):
         return Judgement(Verdict.ASK, f"{fits}; {found.why}: `reconciler adopt {server.id}`, or destroy it")
     return (
-        _held(server.ref, context)
+        _held(server, context)
         or _from_elsewhere(server.ref, context)
         or _soon(found, fleet.stack, fits, server, context)
         or _asks(claim, "orphan", context)
@@ -224,11 +225,13 @@ def _decided(ref: Ref, context: Context) -> Judgement | None:
     return None
 
 
-def _held(ref: Ref, context: Context) -> Judgement | None:
-    row = context.memory.recorded.get(ref)
-    if row is not None and row.holds:
-        return Judgement(Verdict.ASK, f"the row of worker {row.worker} holds it")
-    return _adopted(ref, context)
+def _held(resource: Resource, context: Context) -> Judgement | None:
+    row = context.memory.recorded.get(resource.ref)
+    named = (one for one in workers_of(resource.tags) if one in context.living)
+    worker = row.worker if row is not None and row.holds else next(named, None)
+    if worker is not None:
+        return Judgement(Verdict.ASK, f"the row of worker {worker} holds it")
+    return _adopted(resource.ref, context)
 
 
 def _adopted(ref: Ref, context: Context) -> Judgement | None:

@@ -16,7 +16,7 @@ from typing import Final
 from reconciler.model.desired import WORKER_TAG
 from reconciler.model.memory import Memory, Recorded
 from reconciler.model.records import RecordsView, WorkerRow, WorkerState
-from reconciler.model.resources import Ref, Resource, owner_server_id
+from reconciler.model.resources import Ref, Resource, Server, owner_server_id
 from reconciler.model.scope import Scope
 
 # From the answer of the create to the agent's first word that it is ready.
@@ -105,6 +105,29 @@ def create_ends_ms(row: WorkerRow, *, scope: Scope) -> int:
     """
     since = row.create_sent_ms if row.create_sent_ms is not None else row.changed_ms
     return since + max(scope.create_seconds, scope.grace_seconds) * 1000
+
+
+def not_made_by(row: WorkerRow, server: Server, *, scope: Scope) -> str | None:
+    """Why a machine that carries the worker's id cannot be what its create made; None while it can.
+
+    A tag is easily copied, and a row is a hard proof (rule 9), so a tag alone must not make the one of the other: when
+    the provider made the machine is neither a tag nor a name. Both clocks may differ by what the rail allows.
+    """
+    if server.created_ms is None:
+        return None
+    slack = round(scope.limits.clock_skew_seconds * 1000)
+    if row.create_sent_ms is not None and server.created_ms < row.create_sent_ms - slack:
+        return "it was there before the create was sent"
+    late = server.created_ms > create_ends_ms(row, scope=scope) + slack
+    return "it was made after the create had come to its end" if late else None
+
+
+def living(memory: Memory) -> frozenset[str]:
+    """The workers whose rows hold machines by the memory's word, of whatever adapter and scope.
+
+    Rows that are not read any more (another adapter, none) still say that a worker lives.
+    """
+    return frozenset(one.worker for one in memory.recorded.values() if one.holds)
 
 
 def overdue(row: WorkerRow, *, scope: Scope, now_ms: int) -> str | None:

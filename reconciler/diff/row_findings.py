@@ -15,7 +15,7 @@ from reconciler.diff.context import Context, subject
 from reconciler.diff.judge import Judgement, judge_recorded
 from reconciler.diff.machines import goes_along
 from reconciler.diff.ownership import foreign_scope, released_reason
-from reconciler.diff.recorded import create_ends_ms, overdue
+from reconciler.diff.recorded import create_ends_ms, not_made_by, overdue
 from reconciler.model.finding import ROW, ActionKind, Evidence, Finding, FindingKind, Ledger, Subject, Verdict
 from reconciler.model.inventory import Presence, Probe, Right
 from reconciler.model.records import WorkerRow, WorkerState
@@ -124,7 +124,10 @@ def _barred(row: WorkerRow, server: Server, context: Context) -> Judgement | Non
     if context.unread is not None:
         return Judgement(Verdict.UNKNOWN, f"{context.unread} may own {ref} and could not be read")
     why: str | None = None
-    if server.zone != row.zone:
+    made = not_made_by(row, server, scope=context.scope)
+    if made is not None:
+        why = made
+    elif server.zone != row.zone:
         why = f"it is in {server.zone}, and the create was for {row.zone}"
     elif server.id in context.held:
         why = f"it is {context.authority.holder(server.id)}"

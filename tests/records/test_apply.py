@@ -143,6 +143,30 @@ def test_a_create_whose_answer_was_lost_gets_its_machine_and_is_not_sent_again(r
     assert "POST" not in {entry.method for entry in rig.simulator.traffic.entries()}
 
 
+def test_a_machine_that_is_there_with_copied_tags_is_neither_attached_nor_destroyed(rig: Rig) -> None:
+    """Made before the create was sent; attached, it would be destroyed as a worker that never reported."""
+    theirs = machine(rig)
+    rig.clock.advance(7200)
+    intend(rig)
+    for _ in range(3):
+        rig.clock.advance(7200)
+        assert rig.apply().outcomes == ()
+    assert (row(rig).machine, rig.exists(theirs["server"])) == (None, True)
+
+
+def test_adapter_none_lets_nothing_go_that_carries_a_recorded_workers_tag(tmp_path: Path) -> None:
+    rig = staffed(tmp_path, replicas=1, ownership=Ownership.TAGS)
+    rig.apply(mode=Mode.REPAIR)
+    recorded(rig)
+    spare = str(rig.stranger("add_ip", tags=list(worker_tags(W1)))["ip"])
+    rig.sweep()
+    rig.clock.advance(7200)
+    rig.elastic = False
+    rig.sweep()
+    rig.clock.advance(7200)
+    assert (rig.apply().outcomes, rig.exists(spare)) == ((), True)
+
+
 def test_a_second_machine_that_comes_up_after_the_plan_keeps_both_unattached(rig: Rig) -> None:
     intend(rig)
     machine(rig)

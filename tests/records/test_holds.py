@@ -129,6 +129,15 @@ def test_the_memory_alone_keeps_a_recorded_machine_where_the_adapter_reads_no_ro
     assert (finding.verdict, finding.reason) == (Verdict.ASK, f"the row of worker {WORKER} holds it")
 
 
+@pytest.mark.parametrize("child", [ip("free", tags=worker_tags()), volume("free", tags=worker_tags())], ids=str)
+def test_the_memory_alone_keeps_what_carries_a_recorded_workers_tag_too(child: Resource) -> None:
+    memory = old_memory(child, recorded={ONE.ref: Recorded(worker=WORKER, holds=True)})
+    given = with_records(*ONE.cloud, child, records=None, memory=memory, scope=TAGS)
+    given = replace(given, records=replace(given.records, adapter="none", workers=()))
+    finding = only(given, FindingKind.DETACHED)
+    assert (finding.verdict, finding.reason) == (Verdict.ASK, f"the row of worker {WORKER} holds it")
+
+
 # -- rows that were not read
 
 

@@ -159,6 +159,24 @@ def test_a_machine_that_is_somebody_elses_is_not_attached(why: str) -> None:
     assert verdict(*ONE.cloud, rows=[row()], kind=FindingKind.UNRESOLVED_CREATE, **BARRED[why])[0] is Verdict.ASK
 
 
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize("made", [SENT - 2 * MINUTE, NOW + 2 * MINUTE], ids=["before it was sent", "after its end"])
+def test_a_machine_that_the_create_cannot_have_made_is_not_attached(made: int) -> None:
+    """A person's, whose tags were copied: by its tags alone it would get a row, and with the row it would be ours."""
+    copy = worker_machine(created_ms=made)
+    given = with_records(*copy.cloud, rows=[row(create_sent_ms=SENT)])
+    finding = only(given, FindingKind.UNRESOLVED_CREATE)
+    assert (finding.verdict, "carries its id, but it was " in finding.reason) == (Verdict.ASK, True)
+
+
+def test_two_clocks_that_differ_by_less_than_the_limit_keep_no_machine_from_its_row() -> None:
+    one = worker_machine(created_ms=SENT - MINUTE // 2)
+    given = with_records(*one.cloud, rows=[row(create_sent_ms=SENT)])
+    assert only(given, FindingKind.UNRESOLVED_CREATE).verdict is Verdict.ACT
+
+
 def test_a_machine_with_another_scopes_tag_is_not_attached() -> None:
     foreign = worker_machine(tags=worker_tags(scope=OTHER_SCOPE))
     assert verdict(*foreign.cloud, rows=[row()], kind=FindingKind.UNRESOLVED_CREATE)[0] is Verdict.ASK
