@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reconciler.kernel.clock import clock_from_environment
+from reconciler.kernel.paths import at_home
 from reconciler.model.desired import OUTPUT_NAME
 from reconciler.model.policy import Policies, Policy, Severity
 from reconciler.model.state import SECRET
@@ -51,7 +52,7 @@ def configured(config: Mapping[str, Any], *, directory: Path, environ: Mapping[s
     if config.get("policy") is not None:
         return _decoded(json.dumps(config["policy"], sort_keys=True))
     named = config.get("file") or environ.get(POLICY_FILE) or "policy.yaml"
-    return _loaded(directory / Path(str(named)).expanduser())
+    return _loaded(directory / at_home(str(named)))
 
 
 @lru_cache(maxsize=16)

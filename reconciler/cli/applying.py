@@ -44,7 +44,8 @@ def apply_scopes(runtime: Runtime, request: Request, *, names: Sequence[str], ou
 def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out, results: Results) -> Iterator[int]:
     store = writable_store(runtime)
     plan = load(request.plan_text) if request.plan_text is not None else None
-    scopes = runtime.scopes(names) if plan is None else (scope_of(plan, runtime),)
+    chosen = runtime.scopes(names)
+    scopes = chosen if plan is None else (_within(plan, request, chosen, runtime=runtime),)
     for scope in scopes:
         session = Session(runtime=runtime, request=request, scope=scope, store=store, out=out, results=results)
         try:
@@ -54,6 +55,26 @@ def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out,
         except Exception as error:
             out.trace(error)
             yield results.failed(failure(scope.name, InternalError(f"unexpected {type(error).__name__}")))
+
+
+def _within(plan: Plan, request: Request, chosen: Sequence[Scope], *, runtime: Runtime) -> Scope:
+    """The scope of a plan from a file. `--scope` and `--mode` bound it as they bound a plan that is made on the spot:
+    RefusedError RC0149 and RC0150 for one that goes beyond them, since whoever gave them meant less than it does."""
+    scope = scope_of(plan, runtime)
+    if scope.uuid not in {one.uuid for one in chosen}:
+        raise RefusedError(
+            f"the plan is for scope {scope.name}, which --scope leaves out",
+            code="RC0149",
+            hint="Leave --scope away, or plan for the scope that is meant.",
+        )
+    beyond = next((action for action in plan.actions if not request.mode.allows(action.kind)), None)
+    if beyond is not None:
+        raise RefusedError(
+            f"the plan would {beyond.kind.value}, which mode {request.mode.value} does not do",
+            code="RC0150",
+            hint="Leave --mode away, or plan with that mode.",
+        )
+    return scope
 
 
 def writable_store(runtime: Runtime) -> Store:

@@ -21,6 +21,7 @@ from reconciler.kernel.clock import Clock, clock_from_environment
 from reconciler.kernel.errors import ReconcilerError, UsageError
 from reconciler.kernel.executor import Executor, ThreadExecutor
 from reconciler.kernel.ids import Ids
+from reconciler.kernel.paths import at_home
 from reconciler.kernel.randomness import Randomness, SystemRandomness
 from reconciler.model.policy import Policies
 from reconciler.model.scope import Scope
@@ -125,7 +126,7 @@ class RealWorld:
     def store(self, runtime: Runtime) -> Store:
         from reconciler.store import open_store
 
-        return open_store(runtime.settings.database_url, clock=runtime.clock, ids=runtime.ids, create=True)
+        return open_store(runtime.settings.database, clock=runtime.clock, ids=runtime.ids, create=True)
 
     def records(self, runtime: Runtime, store: Store | None, reason: str | None) -> Records:
         return make_records(runtime.settings.records_adapter, store, reason)
@@ -133,7 +134,7 @@ class RealWorld:
     def schema(self, runtime: Runtime) -> str | None:
         from reconciler.store import current
 
-        version = current(runtime.settings.database_url)
+        version = current(runtime.settings.database)
         if version.found is None and version.where.startswith("sqlite"):
             return None
         return f"{version.where} has schema {version.found or 'none'}, this version knows {version.head}"
@@ -174,7 +175,7 @@ def make_records(adapter: str, store: Store | None, reason: str | None) -> Recor
 
 def _with_command(environ: Mapping[str, str], command: str) -> Mapping[str, str]:
     """The environment in which `pulumi` means the configured command, which may be a path."""
-    path = Path(command).expanduser()
+    path = at_home(command)
     if path.name == command:
         return environ
     return {**environ, "PATH": os.pathsep.join(filter(None, (str(path.parent), environ.get("PATH", ""))))}

@@ -20,6 +20,7 @@ import click
 from reconciler import __version__
 from reconciler.cli.errors import say, show_error, show_trace
 from reconciler.cli.options import Globals, global_options
+from reconciler.cli.streams import flush, prepare
 from reconciler.cli.table import COMMANDS
 from reconciler.kernel.errors import (
     EXIT_ERROR,
@@ -93,13 +94,14 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None, *, adapters: Adapters | None = None) -> int:
     """Run one command line and return its exit status. `adapters` replaces the real world (tests, cases)."""
+    prepare()
     shared = Globals(adapters=adapters)
     try:
         with _sigterm():
             status = cli.main(
                 args=list(argv) if argv is not None else None, prog_name=_PROGRAM, standalone_mode=False, obj=shared
             )
-            sys.stdout.flush()
+            flush()
             return status if isinstance(status, int) else EXIT_OK
     except Terminated:
         return EXIT_SIGTERM

@@ -17,6 +17,7 @@ import click
 
 from reconciler.cli.errors import show_trace
 from reconciler.cli.options import Globals
+from reconciler.cli.streams import to_stdout
 from reconciler.kernel.errors import ReconcilerError, RefusedError
 from reconciler.kernel.text import visible
 from reconciler.report.layout import Block
@@ -59,6 +60,11 @@ def targets_of(chosen: Sequence[Target], *, as_json: bool, default: str = "conso
         targets = [TargetType(FORMATS).convert(default, None, None)]
     if sum(1 for target in targets if target.path is None) > 1:
         raise click.UsageError("two outputs cannot share stdout; give one of them a file: -o json=FILE")
+    files = [
+        target.path.resolve() for target in targets if target.path is not None and not target.path.is_char_device()
+    ]
+    if len(set(files)) < len(files):
+        raise click.UsageError("two outputs cannot share a file: the second would overwrite the first")
     return tuple(targets)
 
 
@@ -94,7 +100,8 @@ class Out:
             self.text(to_text(blocks), path=path)
             return
         color = wants_color(sys.stdout, mode=self._options.color or "auto", environ=os.environ)
-        emit(blocks, stream=sys.stdout, color=color)
+        with to_stdout():
+            emit(blocks, stream=sys.stdout, color=color)
 
     def aside(self, blocks: Sequence[Block]) -> None:
         """Blocks as plain text on stderr, where stdout is for a machine."""
@@ -103,9 +110,10 @@ class Out:
         sys.stderr.write(to_text(blocks))
 
     def text(self, text: str, *, path: Path | None = None) -> None:
-        """A finished text to stdout or a file. Raises ReconcilerError RC0105 when the file cannot be written."""
+        """A finished text to stdout or a file. Raises ReconcilerError RC0104 or RC0105 when it cannot be written."""
         if path is None:
-            sys.stdout.write(text)
+            with to_stdout():
+                sys.stdout.write(text)
             return
         try:
             path.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from reconciler.config.document import Document, FleetTable, LimitsTable, ScopeT
 from reconciler.config.layers import Layers
 from reconciler.config.settings import Layer, OutputSettings, PolicySettings, PulumiSettings, Settings, StateSettings
 from reconciler.kernel.errors import ConfigError
+from reconciler.kernel.paths import at_home
 from reconciler.kernel.text import visible
 from reconciler.model.scope import FleetMatch, Limits, Never, Ownership, Rail, Scope
 
@@ -101,10 +102,10 @@ def _limits(table: LimitsTable) -> Limits:
 
 
 def _path(base: Path, text: str) -> Path:
-    return (base / Path(text).expanduser()).resolve()
+    return (base / at_home(text)).resolve()
 
 
-def _database_url(document: Document, layers: Layers, *, base: Path, environ: Mapping[str, str]) -> str:
+def _database_url(document: Document, layers: Layers, *, base: Path, environ: Mapping[str, str]) -> str | None:
     ranks = list(Layer)
     url, file = document.database_url, document.database_url_file
     if url and file:  # set in different layers, the higher one wins
@@ -115,13 +116,7 @@ def _database_url(document: Document, layers: Layers, *, base: Path, environ: Ma
     if file:
         return _anchored(_from_file(_path(base, file)), base)
     folder = state_folder(environ)
-    if folder is None:
-        raise ConfigError(
-            "there is no place for a database: neither HOME nor XDG_STATE_HOME is set",
-            code="RC0127",
-            hint="Set RECONCILER_DATABASE_URL.",
-        )
-    return f"{_SQLITE}{folder / 'reconciler.db'}"
+    return f"{_SQLITE}{folder / 'reconciler.db'}" if folder is not None else None
 
 
 def _from_file(path: Path) -> str:

@@ -132,6 +132,8 @@ def _parse(path: Path) -> tuple[str, dict[str, Any]]:
         reason = "it is not UTF-8"
     except tomllib.TOMLDecodeError as error:
         reason = f"it is not TOML: {_position(error)}"
+    except (RecursionError, ValueError):  # ten thousand brackets, or as many digits
+        reason = "it is not TOML that can be read"
     raise ConfigError(
         f"{visible(str(path))} cannot be read: {visible(reason)}",
         code="RC0112",

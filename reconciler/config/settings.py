@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+from reconciler.kernel.errors import ConfigError
 from reconciler.model.scope import Limits, Scope
 
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -76,14 +77,26 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that a run is told. `source`: the configuration file, None where there is none."""
+    """Everything that a run is told. `source`: the configuration file, None where there is none. `database_url`: None
+    where there is no place for one, which is an error for those who need it only."""
 
     scopes: tuple[Scope, ...]
     state: StateSettings
     pulumi: PulumiSettings
     output: OutputSettings
     limits: Limits
-    database_url: str = field(repr=False)
+    database_url: str | None = field(repr=False)
     records_adapter: str = "none"
     policy: PolicySettings = PolicySettings()
     source: Path | None = None
+
+    @property
+    def database(self) -> str:
+        """The URL. Raises ConfigError RC0127 where there is none."""
+        if self.database_url is None:
+            raise ConfigError(
+                "there is no place for a database: neither HOME nor XDG_STATE_HOME is set",
+                code="RC0127",
+                hint="Set RECONCILER_DATABASE_URL.",
+            )
+        return self.database_url

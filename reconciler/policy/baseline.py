@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from reconciler.kernel.errors import ConfigError
+from reconciler.kernel.ids import fingerprint
 from reconciler.kernel.text import visible
 from reconciler.policy.decode import read_file
 from reconciler.policy.document import Table, Text
@@ -38,17 +39,47 @@ class Baseline(Table):
     violations: list[Entry]
 
 
+_REASON: Final[TypeAdapter[str]] = TypeAdapter(Text)
+
+
 def load_baseline(path: Path) -> tuple[tuple[str, int], ...]:
-    """(fingerprint, the moment at which it counts again). Raises ConfigError RC0830 or RC0840."""
+    """(fingerprint, the moment at which it counts again). Raises ConfigError RC0830 or RC0840.
+
+    The fingerprint counts, and rule and resource are what a reviewer reads: a file in which they say something else is
+    refused, and so is one with a key twice, of which a reader would see the first and the parser the last.
+    """
     text = read_file(path)
     try:
-        found = Baseline.model_validate(json.loads(text))
+        found = Baseline.model_validate(json.loads(text, object_pairs_hook=_once))
     except (ValueError, ValidationError, RecursionError):
         raise ConfigError(
             f"{visible(str(path))} is no baseline", code="RC0840", hint="`reconciler policy baseline` writes one."
         ) from None
+    for number, entry in enumerate(found.violations):
+        if entry.fingerprint != fingerprint("policy", entry.rule, entry.resource):
+            raise ConfigError(
+                f"{visible(str(path))}: violations[{number}]: its fingerprint is not that of its rule and resource",
+                code="RC0840",
+                hint="Take lines out, and change none; `reconciler policy baseline` writes them.",
+            )
     over = _midnight(found.expires)
     return tuple((entry.fingerprint, over) for entry in found.violations)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def is_reason(text: str) -> bool:
+    """Whether a baseline with this reason can be read again."""
+    try:
+        _REASON.validate_python(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def render_baseline(violations: Iterable[Violation], *, reason: str, expires: date) -> str:

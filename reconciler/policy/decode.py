@@ -18,7 +18,7 @@ from reconciler.config.lines import line_of
 from reconciler.config.settings import KeyPath
 from reconciler.kernel.errors import ConfigError
 from reconciler.kernel.text import visible
-from reconciler.model.policy import Policy
+from reconciler.model.policy import Policy, RequiredKeys
 from reconciler.policy.build import build
 from reconciler.policy.document import (
     ExceptionTable,
@@ -30,6 +30,7 @@ from reconciler.policy.document import (
     rule_tables,
 )
 from reconciler.policy.patterns import PatternError, glob
+from reconciler.policy.tags import values_of, written
 from reconciler.policy.text import Read, TextError, read_text
 
 _REFERENCE: Final = "docs/policy.md has every rule with an example."
@@ -102,10 +103,11 @@ def decode(given: Read, *, source: str) -> Policy:
         problems = [_problem(one, given, source) for one in details]
         # A misspelt key is missing under its right name as well; what was misspelt says more.
         raise InvalidPolicy(sorted(problems, key=lambda one: one.code != "RC0834")) from None
-    problems = list(_across(document, given, source))
+    policy = build(document, source=source)
+    problems = [*_across(document, given, source), *_never_settled(policy, given, source)]
     if problems:
         raise InvalidPolicy(problems)
-    return build(document, source=source)
+    return policy
 
 
 def decode_value(value: object, *, source: str) -> Policy:
@@ -126,6 +128,19 @@ def _across(document: PolicyDocument, given: Read, source: str) -> Iterable[Prob
             message = "no rule has such an id, so this exception could never count"
             hint = f"Rules: {', '.join(sorted(seen)) or 'none'}."
             yield _at(("exceptions", number, "rules"), "RC0838", message, hint, given, source)
+
+
+def _never_settled(policy: Policy, given: Read, source: str) -> Iterable[Problem]:
+    """Defaults whose tag would not be read back as the value of their key: it would be added again and again, and the
+    rule would stay broken."""
+    for number, rule in enumerate(policy.rules):
+        defaults = rule.check.defaults if isinstance(rule.check, RequiredKeys) else ()
+        for key, value in defaults:
+            tag = written(key, value, policy)
+            if tag is not None and value not in values_of(key, (tag,), policy):
+                message = "the tag that gives this key its default is not read back as that value"
+                hint = "`pattern` of a mapping must fit what `write` makes, and a key holds no `separator`."
+                yield _at(("rules", number, "defaults", key), "RC0852", message, hint, given, source)
 
 
 def _problem(details: Mapping[str, Any], given: Read, source: str) -> Problem:

@@ -12,12 +12,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from reconciler.config.errors import Problem
 from reconciler.config.lines import line_of
 from reconciler.kernel.clock import parse_instant
 from reconciler.kernel.errors import ConfigError
+from reconciler.kernel.paths import at_home
 from reconciler.kernel.text import visible
 from reconciler.model.money import NANO
 from reconciler.model.policy import POLICY_KINDS, Policy
@@ -69,6 +70,12 @@ class CaseTable(Table):
     advisory: list[Text] = Field(default_factory=list)  # of those, the ones that must not block
     adds: list[Text] | None = None
 
+    @model_validator(mode="after")
+    def _of_those(self) -> CaseTable:
+        if set(self.advisory) - set(self.violates):
+            raise ValueError("`advisory` has a rule that is not among `violates`")
+        return self
+
 
 class ExamplesTable(Table):
     policy: Text | dict[str, Any]
@@ -103,15 +110,16 @@ def run_text(text: str, *, source: str, directory: Path, is_toml: bool = False) 
         table = ExamplesTable.model_validate(given.value)
     except ValidationError as error:
         raise _wrong(error, given, source) from None
-    policy = _policy(table, directory=directory, source=source)
+    policy = _policy(table, given, directory=directory, source=source)
     facts = Facts(now_ms=table.now, scope=table.scope, revisions=table.revisions)
     return tuple(_run(case, policy, facts) for case in table.cases)
 
 
-def _policy(table: ExamplesTable, *, directory: Path, source: str) -> Policy:
+def _policy(table: ExamplesTable, given: Read, *, directory: Path, source: str) -> Policy:
     if isinstance(table.policy, str):
-        return load_policy(directory / Path(table.policy).expanduser())
-    return decode(Read(value=table.policy, lines={}), source=source)
+        return load_policy(directory / at_home(table.policy))
+    lines = {path[1:]: line for path, line in given.lines.items() if path[:1] == ("policy",)}
+    return decode(Read(value=table.policy, lines=lines), source=source)
 
 
 def _wrong(error: ValidationError, given: Read, source: str) -> ConfigError:

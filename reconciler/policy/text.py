@@ -49,6 +49,8 @@ def _toml(text: str) -> Read:
         where = str(error).rpartition(" (at ")[2].rstrip(")")
         line = where.partition("line ")[2].partition(",")[0]
         raise TextError("it is not TOML", code="RC0831", line=int(line) if line.isdigit() else None) from None
+    except (RecursionError, ValueError):  # ten thousand brackets, or as many digits
+        raise TextError("it is not TOML that can be read", code="RC0831") from None
 
 
 def _yaml(text: str) -> Read:

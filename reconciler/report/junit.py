@@ -32,7 +32,9 @@ def to_junit(remarks: Sequence[Remark]) -> str:
         _count(suite, totals)
     _count(root, totals)
     ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+    # ASCII with character references: it is what it says it is, whatever encoding stdout has.
+    text = ET.tostring(root, encoding="us-ascii", xml_declaration=False).decode("ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
 def _case(suite: ET.Element, remark: Remark, counts: dict[str, int]) -> None:

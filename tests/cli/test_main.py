@@ -165,3 +165,52 @@ def test_main_takes_the_world_of_its_caller(world: FakeWorld, tmp_path: Path, mo
 
 def test_a_missing_choice_is_named_on_one_readable_line(run: Run) -> None:
     assert "Choose from: bash, fish, powershell, zsh\n" in run("completion").err
+
+
+def started(
+    tmp_path: Path, *argv: str, closing: str = "", encoding: str = "utf-8", **more: str
+) -> subprocess.CompletedProcess[bytes]:
+    """The program as a shell starts it, with the streams of `closing` closed."""
+    (tmp_path / "p.yaml").write_text(
+        "version: 1\nname: n\nrules:\n  - {id: a, check: required-tags, tags: [rôle✓]}\n", encoding="utf-8"
+    )
+    script = f'exec "$@" {closing}'
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONIOENCODING": encoding, **more}
+    root = str(Path(__file__).parents[2])
+    return subprocess.run(
+        ["sh", "-c", script, "sh", *PYTHON, *argv],
+        cwd=tmp_path,
+        env={**environ, "PYTHONPATH": root},
+        capture_output=True,
+        check=False,
+    )
+
+
+EXPLAIN = ("policy", "explain", "a", "--policy", "p.yaml")
+
+
+@pytest.mark.parametrize("closing", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stdout_changes_no_exit_status(tmp_path: Path, closing: str) -> None:
+    ran = started(tmp_path, *EXPLAIN, closing=closing)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_what_belongs_on_a_closed_stderr_does_not_get_into_the_result(tmp_path: Path) -> None:
+    ran = started(tmp_path, "policy", "explain", "b", "--policy", "p.yaml", closing="2>&-")
+    assert (ran.returncode, ran.stdout) == (64, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_under_stdout_is_said_in_plain_words(tmp_path: Path) -> None:
+    ran = started(tmp_path, *EXPLAIN, closing=">/dev/full")
+    assert (ran.returncode, ran.stderr.startswith(b"error[RC0104]")) == (1, True)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_a_character_that_the_terminal_cannot_show_is_its_escape(tmp_path: Path, encoding: str) -> None:
+    ran = started(tmp_path, *EXPLAIN, encoding=encoding)
+    assert (ran.returncode, b"\\u2713" in ran.stdout, ran.stderr) == (0, True, b"")
+
+
+def test_without_a_home_what_needs_no_database_works(tmp_path: Path) -> None:
+    assert started(tmp_path, *EXPLAIN, HOME="").returncode == 0

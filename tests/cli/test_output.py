@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+from pathlib import Path
 
 import click
 import pytest
@@ -92,3 +93,10 @@ def test_the_handlers_are_put_back() -> None:
     with patient_stop(lambda _: None):
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_two_outputs_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    chosen = [Target("json", tmp_path / "a"), Target("sarif", tmp_path / "b" / ".." / "a")]
+    (tmp_path / "b").mkdir()
+    with pytest.raises(click.UsageError):
+        targets_of(chosen, as_json=False)

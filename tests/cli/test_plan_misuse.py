@@ -23,8 +23,8 @@ def path(run: Run, world: FakeWorld, tmp_path: Path) -> Path:
     return tmp_path / "plan.json"
 
 
-def refused(run: Run, world: FakeWorld, *, code: str, reason: str) -> None:
-    ran = run("apply", "plan.json")
+def refused(run: Run, world: FakeWorld, *argv: str, code: str, reason: str) -> None:
+    ran = run("apply", "plan.json", *argv)
     assert (ran.status, f"error[{code}]" in ran.err, reason in ran.err) == (6, True, True), ran.err
     assert (world.cloud_port.destroyed, world.engine_port.refreshed, world.store_port.runs) == ([], [], {})
 
@@ -120,6 +120,26 @@ def test_a_plan_of_a_scope_that_is_not_declared_here_is_refused(run: Run, world:
 def test_a_scope_of_the_same_name_is_another_scope(run: Run, world: FakeWorld, path: Path) -> None:
     world.scopes = (scope_named("demo", 2),)
     refused(run, world, code="RC0145", reason="does not declare")
+
+
+@pytest.mark.parametrize("mode", ["observe", "repair"])
+def test_a_plan_file_does_no_more_than_the_mode_on_the_command_line(
+    run: Run, world: FakeWorld, path: Path, mode: str
+) -> None:
+    refused(run, world, "--mode", mode, code="RC0150", reason=f"mode {mode}")
+    assert run("apply", "plan.json", "--mode", "prune").status == 0
+
+
+def test_a_plan_file_for_another_scope_than_the_chosen_one_is_refused(run: Run, world: FakeWorld, path: Path) -> None:
+    mine = world.scopes[0]
+    world.scopes = (mine, scope_named("other", 2))
+    refused(run, world, "--scope", "other", code="RC0149", reason="--scope leaves out")
+    assert run("apply", "plan.json", "--scope", mine.name).status == 0
+
+
+def test_a_plan_file_beside_a_scope_that_does_not_exist_is_a_mistake(run: Run, world: FakeWorld, path: Path) -> None:
+    ran = run("apply", "plan.json", "--scope", "misspelt")
+    assert (ran.status, "RC0109" in ran.err, world.cloud_port.destroyed) == (64, True, [])
 
 
 def retagged(world: FakeWorld) -> None:

@@ -410,6 +410,36 @@ def test_a_file_that_is_no_baseline_is_an_error(run: Run, tmp_path: Path, policy
     assert (ran.status, "RC0840" in ran.err) == (64, True)
 
 
+@pytest.mark.parametrize("reason", ["", " why", "two\nlines", "long" * 200])
+def test_a_reason_that_no_baseline_could_hold_is_refused_before_one_is_written(
+    run: Run, tmp_path: Path, policy: str, reason: str
+) -> None:
+    file = tmp_path / "b.json"
+    ran = run("policy", "baseline", str(file), "--policy", policy, "--reason", reason, "--expires", "2030-01-01")
+    assert (ran.status, "RC0851" in ran.err, file.exists()) == (64, True, False)
+
+
+def test_a_baseline_in_which_a_line_says_another_resource_than_it_lets_through_is_refused(
+    run: Run,
+    tmp_path: Path,
+    policy: str,
+    machine: Server,  # it breaks the rules
+) -> None:
+    _, file = baseline(run, tmp_path, policy)
+    document = json.loads(file.read_text())
+    document["violations"][0]["resource"] = "server urn:of:a:harmless:one"
+    file.write_text(json.dumps(document))
+    ran = run("policy", "check", "--policy", policy, "--baseline", str(file))
+    assert (ran.status, "violations[0]" in ran.err) == (64, True)
+
+
+def test_a_baseline_with_a_second_end_is_refused(run: Run, tmp_path: Path, policy: str) -> None:
+    _, file = baseline(run, tmp_path, policy)
+    file.write_text(file.read_text().replace('"reason"', '"expires": "9999-12-31",\n  "reason"'))
+    ran = run("policy", "check", "--policy", policy, "--baseline", str(file))
+    assert (ran.status, "RC0840" in ran.err) == (64, True)
+
+
 # -- reviews
 
 

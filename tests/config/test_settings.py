@@ -107,7 +107,7 @@ def test_without_a_state_folder_the_database_is_below_the_home(tmp_path: Path) -
 
 
 def test_a_relative_state_folder_counts_as_unset_as_the_xdg_specification_says(tmp_path: Path) -> None:
-    assert str(tmp_path / "home") in loaded(tmp_path, env={"XDG_STATE_HOME": "state"}).settings.database_url
+    assert str(tmp_path / "home") in loaded(tmp_path, env={"XDG_STATE_HOME": "state"}).settings.database
 
 
 def test_the_database_comes_from_its_own_variable(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_database_comes_from_its_own_variable(tmp_path: Path) -> None:
 
 def test_a_bare_database_url_of_another_program_is_never_taken(tmp_path: Path) -> None:
     url = "postgresql://other/app"
-    assert url not in loaded(tmp_path, env={"DATABASE_URL": url}).settings.database_url
+    assert url not in loaded(tmp_path, env={"DATABASE_URL": url}).settings.database
 
 
 def test_a_relative_sqlite_path_in_the_environment_stays_relative_to_the_working_directory(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_database_url_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_the_higher_layer_decides_between_url_and_file(tmp_path: Path) -> None:
     text = 'database_url = "sqlite:////by/file.db"\n' + MINIMAL
     write(tmp_path, "sqlite:////by/url-file.db", name="url")
-    assert loaded(tmp_path, text, env={"RECONCILER_DATABASE_URL_FILE": "url"}).settings.database_url.endswith(
+    assert loaded(tmp_path, text, env={"RECONCILER_DATABASE_URL_FILE": "url"}).settings.database.endswith(
         "/by/url-file.db"
     )
     text = 'database_url_file = "url"\n' + MINIMAL
@@ -156,9 +156,10 @@ def test_the_higher_layer_decides_between_url_and_file(tmp_path: Path) -> None:
     assert loaded(tmp_path, text, env=env).settings.database_url == "sqlite:////by/env.db"
 
 
-def test_without_any_place_for_a_database_the_run_stops(tmp_path: Path) -> None:
+def test_without_any_place_for_a_database_whoever_needs_one_stops_and_nobody_else(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, env={"HOME": ""}).settings
     with pytest.raises(ConfigError) as raised:
-        loaded(tmp_path, env={"HOME": ""})
+        _ = settings.database
     assert raised.value.code == "RC0127"
 
 
@@ -175,3 +176,10 @@ def test_a_command_that_needs_no_scope_works_without_any_file(tmp_path: Path) ->
 
     settings = load_settings(tmp_path, environ=home(tmp_path), need_scopes=False)
     assert (settings.scopes, settings.source) == ((), None)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000 + "]" * 5000, "a = " + "9" * 5000])
+def test_toml_that_no_parser_can_hold_is_a_mistake_and_no_bug(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        loaded(tmp_path, text)
+    assert raised.value.code == "RC0112"

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.kernel.errors import ConfigError
 from reconciler.policy.decode import InvalidPolicy, decode_value, load_policy, parse_policy
+from reconciler.policy.examples import run_text
 
 HEAD = "version: 1\nrules:\n"
 GOOD = "  - {id: a, check: required-tags, tags: [x]}\n"
@@ -110,3 +111,54 @@ def test_a_value_without_a_text_names_the_key_path() -> None:
 def test_an_exception_without_a_selector_is_refused() -> None:
     text = HEAD + GOOD + "exceptions:\n  - {rules: [a], reason: r, owner: o, expires: 2027-01-01}\n"
     assert "one of `names`" in mistake(text).message
+
+
+@pytest.mark.parametrize("text", ["version = 1\nx = " + "[" * 5000 + "]" * 5000, "version = " + "9" * 5000])
+def test_toml_that_no_parser_can_hold_is_a_mistake_and_no_bug(text: str) -> None:
+    assert mistake(text, is_toml=True).code == "RC0831"
+
+
+KEYS = "mappings:\n  - {{key: owner, pattern: '{pattern}', write: 'by-{{value}}'}}\n" + HEAD.partition("\n")[2]
+DEFAULT = "  - {id: a, check: required-keys, keys: [owner], defaults: {owner: X1}, severity: remediate}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\n" + KEYS.format(pattern="of-(.+)") + DEFAULT,
+        "version: 1\n" + KEYS.format(pattern="by-([a-z]+)") + DEFAULT,
+        HEAD + "  - {id: a, check: required-keys, keys: [a=b], defaults: {a=b: x}}\n",
+    ],
+)
+def test_a_default_that_could_never_settle_its_rule_is_refused(text: str) -> None:
+    """Each preview and each sweep would add the tag once more, and the rule would stay broken."""
+    assert mistake(text).code == "RC0852"
+
+
+def test_a_default_in_the_scheme_that_was_there_is_taken() -> None:
+    text = "version: 1\n" + KEYS.format(pattern="by-(.+)") + DEFAULT
+    assert parse_policy(text, source="p.yaml").rules[0].id == "a"
+
+
+EXAMPLE = "policy:\n  version: 1\n  rules:\n    - {id: a, check: required-tags, tags: [x]%s}\ncases:\n"
+
+
+def example_mistake(tmp_path: Path, text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        run_text(text, source="e.yaml", directory=tmp_path)
+    return caught.value
+
+
+def test_an_example_is_advisory_only_in_what_it_violates(tmp_path: Path) -> None:
+    text = EXAMPLE % "" + "  - {name: n, resource: {tags: [x]}, violates: [], advisory: [misspelt]}\n"
+    assert example_mistake(tmp_path, text).code == "RC0844"
+
+
+def test_a_mistake_in_the_policy_of_an_examples_file_has_its_line(tmp_path: Path) -> None:
+    text = EXAMPLE % ", serverity: advisory" + "  - {name: n, resource: {tags: [x]}, violates: []}\n"
+    assert str(example_mistake(tmp_path, text)).startswith("e.yaml:4: rules[0].serverity")
+
+
+def test_a_home_that_nobody_has_is_a_file_that_is_not_there(tmp_path: Path) -> None:
+    text = "policy: '~nobody-of-this-name/p.yaml'\ncases:\n  - {name: n, resource: {}, violates: []}\n"
+    assert example_mistake(tmp_path, text).code == "RC0830"

@@ -21,7 +21,7 @@ def command() -> None:
 def _url(options: Globals) -> str:
     from reconciler.cli.composition import open_runtime
 
-    return open_runtime(options, need_scopes=False).settings.database_url
+    return open_runtime(options, need_scopes=False).settings.database
 
 
 @command.command("upgrade")

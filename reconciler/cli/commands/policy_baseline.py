@@ -44,10 +44,16 @@ def command(
     from reconciler.cli.composition import open_runtime
     from reconciler.cli.policy_sources import Wanted, check, configured
     from reconciler.model.policy import Policies
-    from reconciler.policy.baseline import render_baseline
+    from reconciler.policy.baseline import is_reason, render_baseline
 
     out = Out(options)
     runtime = open_runtime(options, need_scopes=not (states or plan or preview))
+    if not is_reason(reason):
+        raise UsageError(
+            "--reason is one line of 1 to 500 characters without spaces at its ends",
+            code="RC0851",
+            hint="Say why today's violations are let through.",
+        )
     day = _day(expires, now_ms=runtime.clock.now_ms())
     wanted = Wanted(scopes=scopes, states=states, rows=rows, plan=plan, preview=preview, everything=everything)
     policies = Policies(configured=configured(runtime, file=file, baseline=None).configured)
