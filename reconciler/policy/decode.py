@@ -140,7 +140,7 @@ def _never_settled(policy: Policy, given: Read, source: str) -> Iterable[Problem
             if tag is not None and value not in values_of(key, (tag,), policy):
                 message = "the tag that gives this key its default is not read back as that value"
                 hint = "`pattern` of a mapping must fit what `write` makes, and a key holds no `separator`."
-                yield _at(("rules", number, "defaults", key), "RC0850", message, hint, given, source)
+                yield _at(("rules", number, "defaults", key), "RC0829", message, hint, given, source)
 
 
 def _problem(details: Mapping[str, Any], given: Read, source: str) -> Problem:

@@ -132,7 +132,7 @@ DEFAULT = "  - {id: a, check: required-keys, keys: [owner], defaults: {owner: X1
 )
 def test_a_default_that_could_never_settle_its_rule_is_refused(text: str) -> None:
     """Each preview and each sweep would add the tag once more, and the rule would stay broken."""
-    assert mistake(text).code == "RC0850"
+    assert mistake(text).code == "RC0829"
 
 
 def test_a_default_in_the_scheme_that_was_there_is_taken() -> None:
