@@ -59,7 +59,7 @@ def _each(runtime: Runtime, request: Request, *, names: Sequence[str], out: Out,
 
 def _within(plan: Plan, request: Request, chosen: Sequence[Scope], *, runtime: Runtime) -> Scope:
     """The scope of a plan from a file. `--scope` and `--mode` bound it as they bound a plan that is made on the spot:
-    RefusedError RC0149 and RC0150 for one that goes beyond them, since whoever gave them meant less than it does."""
+    RefusedError RC0149 and RC0140 for one that goes beyond them, since whoever gave them meant less than it does."""
     scope = scope_of(plan, runtime)
     if scope.uuid not in {one.uuid for one in chosen}:
         raise RefusedError(
@@ -71,7 +71,7 @@ def _within(plan: Plan, request: Request, chosen: Sequence[Scope], *, runtime: R
     if beyond is not None:
         raise RefusedError(
             f"the plan would {beyond.kind.value}, which mode {request.mode.value} does not do",
-            code="RC0150",
+            code="RC0140",
             hint="Leave --mode away, or plan with that mode.",
         )
     return scope

@@ -33,16 +33,18 @@ class Locator:
         folder = self._projects.get(project.rpartition("/")[2], self._work_dir)
         for file in (folder / f"Pulumi.{name}.yaml", folder / "Pulumi.yaml"):
             text = _text(file)
-            path = self._relative(file)
+            path = self._relative(file) if text is not None else None
             if text is not None and path is not None:
                 return Place(path, _line_of(fleet, text))
         return _FALLBACK
 
     def _relative(self, file: Path) -> str | None:
         try:
-            return file.resolve().relative_to(self._root).as_posix()
+            path = file.resolve().relative_to(self._root).as_posix()
+            path.encode()
         except ValueError:
-            return None  # outside the repository: a review tool could not show it
+            return None  # outside the repository, or no Unicode: a review tool could not show it
+        return path
 
 
 def repository_root(start: Path) -> Path:
@@ -54,7 +56,7 @@ def repository_root(start: Path) -> Path:
 def _text(file: Path) -> str | None:
     try:
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # no UTF-8, or a stack's name that no file has
         return None
 
 

@@ -169,12 +169,14 @@ def _states(wanted: Wanted, runtime: Runtime, policies: Policies, *, out: Out) -
 
 
 def _read_states(wanted: Wanted, runtime: Runtime, *, out: Out) -> Iterable[tuple[Scope | None, StackState]]:
-    """Each stack once, with the scope whose patterns name it."""
-    seen: set[str] = set()
+    """Each stack and each file once, with the scope whose patterns name it."""
+    seen: set[str | Path] = set()
     for name in wanted.states:
         path = Path(name)
         if name != ALL_STACKS and path.is_file():
-            yield _only_scope(wanted, runtime), _exported(path, runtime)
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield _only_scope(wanted, runtime), _exported(path, runtime)
             continue
         for scope, stack in _named(name, wanted, runtime):
             if stack not in seen:

@@ -53,6 +53,9 @@ def open_memories(runtime: Runtime, out: Out, *, wanted: bool = True) -> Memorie
     """The store for a command that can do without it."""
     if not wanted:
         return Memories(None, "not asked for (--no-store)")
+    if runtime.settings.database_url is None:
+        out.warn("there is no place for a database: neither HOME nor XDG_STATE_HOME is set; going on without memory")
+        return Memories(None, "there is no place for a database")
     try:
         return Memories(runtime.store())
     except StoreError as error:

@@ -239,7 +239,7 @@ class MaxPriceTable(RuleTable):
     about: ClassVar[tuple[str, ...]] = _BILLED
     usual: ClassVar[tuple[str, ...]] = ("server",)
     check: Literal["max-price"]
-    eur_hour: Annotated[float, Field(ge=0)]
+    eur_hour: Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class MaxLifetimeTable(RuleTable):

@@ -54,12 +54,12 @@ class ResourceTable(Table):
     zone: Text | None = None
     tags: list[str] | None = None
     type: Text | None = None
-    size_gb: Annotated[float, Field(ge=0)] | None = None
+    size_gb: Annotated[float, Field(ge=0, le=1_000_000_000)] | None = None
     public_ip: bool | None = None
     protected: bool | None = None
     age: Duration | None = None
     image_age: Duration | None = None
-    eur_hour: Annotated[float, Field(ge=0)] | None = None
+    eur_hour: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
     unknown: list[Literal["zone", "tags", "type", "size_gb", "public_ip", "protected"]] = Field(default_factory=list)
 
 

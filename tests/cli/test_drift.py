@@ -220,3 +220,9 @@ def test_colour_is_there_when_it_is_asked_for(run: Run, world: FakeWorld) -> Non
     world.leftover_ip()
     assert "\x1b[" in run("drift", "--color", "always").out
     assert "\x1b[" not in run("drift").out
+
+
+def test_without_a_place_for_a_database_drift_goes_on_without_memory(run: Run, world: FakeWorld) -> None:
+    world.database_url = None
+    ran = run("drift")
+    assert (ran.status, "going on without memory" in ran.err) == (7, True)

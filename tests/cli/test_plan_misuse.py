@@ -126,7 +126,7 @@ def test_a_scope_of_the_same_name_is_another_scope(run: Run, world: FakeWorld, p
 def test_a_plan_file_does_no_more_than_the_mode_on_the_command_line(
     run: Run, world: FakeWorld, path: Path, mode: str
 ) -> None:
-    refused(run, world, "--mode", mode, code="RC0150", reason=f"mode {mode}")
+    refused(run, world, "--mode", mode, code="RC0140", reason=f"mode {mode}")
     assert run("apply", "plan.json", "--mode", "prune").status == 0
 
 

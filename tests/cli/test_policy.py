@@ -509,3 +509,37 @@ def test_the_configured_baseline_counts_in_a_sweep(
     _, file = baseline(run, tmp_path, policy)
     world.policy = PolicySettings(file=Path(policy), baseline=file)
     assert run("drift").status == 0
+
+
+def odd_export(tmp_path: Path, *, stack: str = "prod", size: str = "20") -> str:
+    """An export with one server that lacks its tags."""
+    urn = f"urn:pulumi:{stack}::ci::scaleway:instance/server:Server::w"
+    entry = f'{{"urn": "{urn}", "custom": true, "id": "{ZONE}/aaaa0001-0000-4000-8000-000000000000", '
+    entry += f'"type": "scaleway:instance/server:Server", "inputs": {{"rootVolume": {{"sizeInGb": {size}}}}}}}'
+    root = f'{{"urn": "urn:pulumi:{stack}::ci::pulumi:pulumi:Stack::ci", "type": "pulumi:pulumi:Stack"}}'
+    file = tmp_path / "export.json"
+    file.write_text(f'{{"version": 3, "deployment": {{"resources": [{root}, {entry}]}}}}')
+    return str(file)
+
+
+@pytest.mark.parametrize("size", ["1e999", "NaN"])
+def test_a_size_that_is_no_number_is_not_told_and_hides_no_other_violation(
+    run: Run, tmp_path: Path, policy: str, size: str
+) -> None:
+    ran = run("policy", "check", "--policy", policy, "--state", odd_export(tmp_path, size=size))
+    assert (ran.status, "role" in ran.out) == (5, True)
+
+
+@pytest.mark.parametrize("form", ["sarif", "junit", "gitlab", "github"])
+def test_a_stack_whose_name_no_file_can_have_is_shown_at_the_project(
+    run: Run, tmp_path: Path, policy: str, form: str
+) -> None:
+    ran = run("policy", "check", "--policy", policy, "--state", odd_export(tmp_path, stack="pr\\u0000d"), "-o", form)
+    assert (ran.status, "Pulumi.yaml" in ran.out) == (5, True)
+
+
+def test_one_exported_state_named_twice_is_checked_once(run: Run, tmp_path: Path, policy: str) -> None:
+    file = odd_export(tmp_path)
+    once = run("policy", "check", "--policy", policy, "--state", file, "-j").document["summary"]
+    twice = run("policy", "check", "--policy", policy, "--state", file, "--state", file, "-j").document["summary"]
+    assert once == twice

@@ -54,6 +54,7 @@ class FakeWorld:
     output: OutputSettings = field(default_factory=OutputSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     records_adapter: str = "none"
+    database_url: str | None = "sqlite:///fake.db"
 
     def __post_init__(self) -> None:
         self.cloud_port = FakeCloud(clock=self.clock_now)
@@ -81,7 +82,7 @@ class FakeWorld:
             policy=self.policy,
             records_adapter=self.records_adapter,
             limits=Limits(),
-            database_url="sqlite:///fake.db",
+            database_url=self.database_url,
         )
 
     def cloud(self, scope: Scope, runtime: Runtime) -> Cloud:

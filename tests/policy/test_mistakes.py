@@ -162,3 +162,9 @@ def test_a_mistake_in_the_policy_of_an_examples_file_has_its_line(tmp_path: Path
 def test_a_home_that_nobody_has_is_a_file_that_is_not_there(tmp_path: Path) -> None:
     text = "policy: '~nobody-of-this-name/p.yaml'\ncases:\n  - {name: n, resource: {}, violates: []}\n"
     assert example_mistake(tmp_path, text).code == "RC0830"
+
+
+def test_a_price_that_no_number_holds_in_nano_eur_is_a_mistake(tmp_path: Path) -> None:
+    assert mistake(HEAD + "  - {id: a, check: max-price, eur_hour: 1.0e+300}\n").code == "RC0835"
+    text = EXAMPLE % "" + "  - {name: n, resource: {kind: volume, size_gb: 1.0e+300}, violates: [a]}\n"
+    assert example_mistake(tmp_path, text).code == "RC0844"

@@ -7,6 +7,7 @@ tag it: it is an item of its own, with a size, and with tags that are not told.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -166,10 +167,11 @@ def _known(value: Fact[str]) -> str | None:
 
 
 def _bytes(value: Any) -> Fact[int]:
-    """Numbers come out of a checkpoint as floats; `true` is a number to Python alone."""
+    """Numbers come out of a checkpoint as floats; `true` is a number to Python alone, and infinity no size."""
     if isinstance(value, Unknown):
         return UNKNOWN
-    return int(value * _GB) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return int(value * _GB) if known else None
 
 
 def _zone_in(id_: str | None) -> str | None:
