@@ -28,7 +28,7 @@ DELETION_PATIENCE_SECONDS: Final = 300.0
 POLL_SECONDS: Final = (1.0, 2.0, 3.0, 5.0, 5.0, 10.0, 15.0, 30.0)
 
 
-# How old a state may be that a write of tags relies on: an export takes seconds, and hundreds of children may need tags.
+# How old a state may be that a write of tags relies on: an export takes seconds, and hundreds of children need tags.
 LATELY_SECONDS: Final = 30.0
 
 
