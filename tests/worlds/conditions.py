@@ -68,7 +68,7 @@ def _one(one: Expected, condition: Condition, pending: Collection[str]) -> Expec
             return _kept(one, Verdict.UNKNOWN)
     if one.kind in _LEFT:
         return _left(one, condition, pending)
-    if one.kind in _OF_STACK and one.stack in {condition.locked, *pending}:
+    if one.kind in _OF_STACK and one.stack is not None and one.stack in {condition.locked, *pending}:
         return replace(one, verdict=Verdict.WAIT)
     if one.kind is FindingKind.DUPLICATE and condition.locked is not None:
         return replace(one, verdict=Verdict.WAIT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -87,9 +87,23 @@ class Fleet:
         return f"{head}${token}::{name}"
 
 
+@dataclass(kw_only=True)
+class Row:
+    """The row of a worker. `fleet`: its declaration, as the stack's output has it; `machine`: a server's id."""
+
+    id: str
+    fleet: Mapping[str, Any]
+    zone: str
+    state: str
+    machine: str | None
+    sent_ms: int | None
+
+
 @dataclass
 class Remembered:
     """What the database holds before the first sweep. `doomed`: a target and its children."""
+
+    rows: list[Row] = field(default_factory=list)
 
     lineage: list[Lineage] = field(default_factory=list)
     unowned: dict[Ref, int] = field(default_factory=dict)
@@ -116,6 +130,7 @@ class Draft:
     last: list[Expected] = field(default_factory=list)
     interrupted: list[Interrupted] = field(default_factory=list)
     adoptable: dict[tuple[str, str], str] = field(default_factory=dict)
+    workers: dict[str, str] = field(default_factory=dict)
     never_ids: list[str] = field(default_factory=list)
     undeclared: set[str] = field(default_factory=set)
     networks: dict[str, PrivateNetwork] = field(default_factory=dict)
@@ -241,6 +256,20 @@ class Draft:
             }
         )
         return Fleet(name=self.label, stack=stack, zone=zone, urn=urn)
+
+    def elastic(self, zone: str) -> Mapping[str, Any]:
+        """Declare an elastic fleet, whose workers have rows."""
+        fleet = {
+            "uid": self.uuid(),
+            "name": self.label,
+            "controller": "elastic",
+            "zone": zone,
+            "minimum": 0,
+            "maximum": 5,
+            "revision": REVISION,
+        }
+        self.stacks[MAIN].fleets.append(fleet)
+        return fleet
 
     def hold(self, id_: str, stack: str, urn: str, **changes: Any) -> str:
         """An entry for what the cloud holds now; returns the URN."""

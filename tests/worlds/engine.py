@@ -179,7 +179,7 @@ class WorldEngine(FakeEngine):
         }
         for fleet in state.outputs["reconciler"]["fleets"]:
             name, scope = fleet["name"], state.outputs["reconciler"]["scope"]
-            for slot in range(int(fleet["replicas"])):
+            for slot in range(int(fleet.get("replicas", 0))):
                 if (name, str(slot)) in filled:
                     continue
                 tags = ("reconciler", f"reconciler:scope={scope}", f"{FLEET_TAG}{name}", f"{SLOT_TAG}{slot}")

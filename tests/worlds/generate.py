@@ -19,14 +19,14 @@ from reconciler.simulator import PROJECT_ID, WorldOptions
 from reconciler.simulator import World as CloudWorld
 from reconciler.simulator.defaults import SECRET_KEY
 from reconciler.simulator.keys import Key
-from tests.worlds import scenes_interrupted, scenes_leftovers, scenes_states, scenes_strangers
+from tests.worlds import scenes_interrupted, scenes_leftovers, scenes_rows, scenes_states, scenes_strangers
 from tests.worlds.conditions import CALM, UNREAD_STACK, Condition, under
 from tests.worlds.draft import BORN, MAIN, NOW, OTHER_PROJECT, SCOPE, SIDE, Draft, Remembered
 from tests.worlds.scenes import SCENES, Scene
 from tests.worlds.truth import Thing, Truth, Whose
 
 ALL: Final = frozenset(FindingKind)
-ROOMS: Final = (scenes_interrupted, scenes_leftovers, scenes_states, scenes_strangers)
+ROOMS: Final = (scenes_interrupted, scenes_leftovers, scenes_rows, scenes_states, scenes_strangers)
 _ZONES: Final = (("fr-par-1",), ("fr-par-1", "fr-par-2"), ("nl-ams-1",), ("fr-par-2", "nl-ams-1", "pl-waw-2"))
 _HIGH: Final = Rail(count=10_000, percent=100.0, eur_month=1e9)
 FLEETS: Final = (
@@ -95,6 +95,8 @@ def recipe(seed: int, *, size: int = 6, kinds: Collection[FindingKind] = ALL, ho
         one = chance.choices(fits, [scene.weight for scene in fits])[0]
         chosen.append(one)
         if one.stack is not None:  # a stack is interrupted once
+            fits = [other for other in fits if other.stack is None and not other.rows]
+        if one.rows:
             fits = [other for other in fits if other.stack is None]
         if one.name == "crowd":
             fits.remove(one)
@@ -103,7 +105,7 @@ def recipe(seed: int, *, size: int = 6, kinds: Collection[FindingKind] = ALL, ho
         salt=f"{seed}",
         zones=zones,
         ownership=chance.choice((Ownership.TWO_PROOFS, Ownership.TWO_PROOFS, Ownership.TAGS)),
-        condition=_condition(chance, zones, kinds),
+        condition=CALM if any(one.rows for one in chosen) else _condition(chance, zones, kinds),
         hostile=hostile,
         program=chance.random() < 0.3 and FindingKind.UNDECLARED in kinds,
         options=WorldOptions(
@@ -185,6 +187,7 @@ def _truth(of: Recipe, draft: Draft) -> Truth:
         last=tuple(draft.last),
         interrupted=tuple(draft.interrupted),
         adoptable=draft.adoptable,
+        workers=draft.workers,
     )
 
 

@@ -36,6 +36,7 @@ class Watch:
         self.checks = 0
         self.destroyed: set[str] = set()
         self._closed: set[str] = set()
+        self._rows_seen: set[str] = set()
         self._requests = 0
 
     def learn_entries(self) -> None:
@@ -58,6 +59,7 @@ class Watch:
             *self._states(now),
             *self._operations(now),
             *self._finalised(now),
+            *self._rows(now),
             *(f"the simulator crashed: {one}" for one in self.site.simulator.crashes),
         ]
         self.seen = dict(now)
@@ -162,6 +164,22 @@ class Watch:
                 if ref.id in now and not self.comes_back:
                     yield f"the deletion {deletion} was finalised, and {ref} exists"
 
+    def _rows(self, now: Picture) -> Iterator[str]:
+        """Rules 2 and 6: the row of a machine that exists does not end but by a deletion that lost the machine (it was
+        locked, say, and is reported from then on), and it records that machine and no other."""
+        scope = self.site.scope.uuid
+        rows = {row.id: row for row in self.site.records.read(scope).workers}
+        ended = self.site.ended()
+        for worker, machine in self.truth.workers.items():
+            self.checks += 1
+            row = rows.get(worker)
+            decided = ended.get(worker) is not None
+            if row is None and worker in self._rows_seen and machine in now and not decided:
+                yield f"the row of worker {worker} has ended, and its machine {machine} exists"
+            if row is not None and row.machine is not None and row.machine.id != machine:
+                yield f"the row of worker {worker} records {row.machine}, and not {machine}"
+        self._rows_seen |= rows.keys()
+
     def _said(self, findings: Iterable[Finding]) -> Iterator[str]:
         """Rule 1: no finding says *absent* of what exists."""
         picture = self.site.picture()
@@ -170,7 +188,8 @@ class Watch:
             first = finding.subjects[0]
             absent = finding.ledgers.get(Ledger.INVENTORY) == "absent" or finding.witness is not None
             absent = absent or finding.verdict is Verdict.ACT
-            if finding.kind is FindingKind.MISSING and absent and first.id in picture:
+            named = [subject.id for subject in finding.subjects if subject.id in picture]
+            if finding.kind is FindingKind.MISSING and absent and named:
                 yield f"missing, {finding.verdict.value}: {first.id} exists ({finding.witness})"
             elif finding.kind is FindingKind.INTERRUPTED and finding.action is ActionKind.CLEAR:
                 made = [one.made for one in self.truth.interrupted if one.urn == first.urn and not one.may_clear]

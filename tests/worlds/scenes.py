@@ -23,6 +23,11 @@ class Scene:
     weight: int = 1
     stack: str | None = None
 
+    @property
+    def rows(self) -> bool:
+        """Whether it needs rows; such a world has no condition and nothing interrupted."""
+        return self.build.__module__.endswith("scenes_rows")
+
 
 SCENES: Final[dict[str, Scene]] = {}
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from reconciler.apply.runner import Applier
 from reconciler.cloud.client import ScalewayCloud
@@ -25,21 +25,25 @@ from reconciler.kernel.clock import VirtualClock
 from reconciler.kernel.executor import SerialExecutor
 from reconciler.kernel.ids import Ids
 from reconciler.kernel.randomness import SeededRandomness
+from reconciler.model.desired import FleetSpec
 from reconciler.model.finding import Finding
 from reconciler.model.memory import Release, SweepRecord
 from reconciler.model.plan import Mode, Plan, RunOutcome
-from reconciler.model.resources import Ref
+from reconciler.model.records import NewWorker
+from reconciler.model.resources import Kind, Ref
 from reconciler.model.state import Lock
 from reconciler.model.world import World
 from reconciler.observe import observe
 from reconciler.plan import build_plan, canonical, digest
+from reconciler.ports.records import Records
+from reconciler.records.native import NativeRecords
 from reconciler.simulator import SECRET_KEY, FaultRule, Simulator, SimulatorTransport
 from reconciler.simulator.transport import BASE_URL
 from reconciler.store import SqlStore, upgrade, urls
 from reconciler.store.engine import make_engine
 from reconciler.store.unit import Database
 from tests.worlds.conditions import UNREAD_STACK
-from tests.worlds.draft import BORN, NOW
+from tests.worlds.draft import BORN, MAIN, NOW, Row
 from tests.worlds.engine import WorldEngine, decode
 from tests.worlds.generate import GeneratedWorld
 
@@ -149,6 +153,8 @@ class Site:
             self.store.finish_release(scope, [one.ref for one in releases])
         if memory.doomed:
             self._doom()
+        if memory.rows:
+            self._employ()
 
     def _doom(self) -> None:
         lease = self.store.acquire_lease("earlier", holder="earlier", ttl_seconds=60)
@@ -165,6 +171,47 @@ class Site:
                 per_hour=10_000,
             )
         self.store.release_lease(lease)
+
+    def _employ(self) -> None:
+        """The rows of workers: those with a machine by the product's own way, the others as a provisioner commits
+        them right before it sends its create."""
+        lease = self.store.acquire_lease("earlier", holder="earlier", ttl_seconds=60)
+        for row in self.made.memory.rows:
+            fleet = _declared(row)
+            if row.machine is not None:
+                machine = Ref(Kind.SERVER, row.zone, row.machine)
+                new = NewWorker(id=row.id, zone=row.zone, revision=fleet.revision, machine=machine)
+                self.store.workers.record(self.scope.uuid, new, fleet=fleet, lease=lease)
+                self._sql("UPDATE workers SET state = :state WHERE id = :id", id=row.id, state=row.state)
+                continue
+            self._sql(
+                "INSERT INTO fleets (id, scope_id, name, stack, controller, revision, declared_ms) "
+                "VALUES (:id, :scope, :name, :stack, 'elastic', :revision, 1)",
+                id=fleet.uid,
+                scope=self.scope.uuid,
+                name=fleet.name,
+                stack=fleet.stack,
+                revision=fleet.revision,
+            )
+            self._sql(
+                "INSERT INTO workers (id, scope_id, fleet_id, zone, revision, state, create_sent_ms, changed_ms) "
+                "VALUES (:id, :scope, :fleet, :zone, :revision, :state, :sent, :sent)",
+                id=row.id,
+                scope=self.scope.uuid,
+                fleet=fleet.uid,
+                zone=row.zone,
+                revision=fleet.revision,
+                state=row.state,
+                sent=row.sent_ms,
+            )
+        self.store.release_lease(lease)
+
+    def _sql(self, statement: str, **values: Any) -> None:
+        self.store.database.write("by hand", lambda connection: connection.execute(text(statement), values))
+
+    @property
+    def records(self) -> Records:
+        return NativeRecords(self.store)
 
     # -- the condition
 
@@ -204,6 +251,7 @@ class Site:
             executor=SerialExecutor(),
             ids=self.ids(),
             program=self.made.recipe.program,
+            records=self.records,
         )
         findings = diff(world)
         self.store.record_sweep(sweep_record(world, findings, trigger=trigger))
@@ -231,6 +279,7 @@ class Site:
             executor=SerialExecutor(),
             holder="worlds:1",
             heartbeat=False,
+            records=self.records,
         )
 
     # -- the truth
@@ -244,6 +293,12 @@ class Site:
                 for record in table
             }
 
+    def ended(self) -> Mapping[str, str | None]:
+        """Worker -> the deletion by which its row ended, None for one that ended without."""
+        with self.store.database.engine.connect() as connection:
+            rows = connection.exec_driver_sql("SELECT id, deletion_id FROM worker_tombstones").all()
+        return {row[0]: row[1] for row in rows}
+
     def finalised(self) -> list[tuple[str, tuple[Ref, ...]]]:
         """Deletions that are closed: id, and what each of them says is gone."""
         with self.store.database.engine.connect() as connection:
@@ -251,6 +306,11 @@ class Site:
             ids = [str(row[0]) for row in rows]
         found = [self.store.deletion_of(one) for one in ids]
         return [(one.id, tuple(ref for ref in one.refs if ref not in one.struck)) for one in found if one is not None]
+
+
+def _declared(row: Row) -> FleetSpec:
+    known = {key: row.fleet[key] for key in ("uid", "name", "controller", "zone", "revision", "minimum", "maximum")}
+    return FleetSpec(stack=MAIN, **known)
 
 
 def status(world: World, findings: tuple[Finding, ...]) -> int:

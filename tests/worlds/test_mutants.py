@@ -15,7 +15,7 @@ import pytest
 
 from reconciler.apply import deciding, driving, guard
 from reconciler.cloud import destroy, probing, proofs, scanning
-from reconciler.diff import context, judge, ownership, usage
+from reconciler.diff import context, judge, ownership, recorded, usage
 from reconciler.model.inventory import Presence, Probe, Right
 from tests.worlds import Case, Recipe, build, calm, recipe, run, run_case
 from tests.worlds.conditions import CALM, Condition
@@ -24,8 +24,8 @@ from tests.worlds.visitors import Visitor
 
 Patch = pytest.MonkeyPatch
 # `reconciler.diff` has functions of these names.
-interrupted, leftovers, managed = (
-    import_module(f"reconciler.diff.{name}") for name in ("interrupted", "leftovers", "managed")
+interrupted, leftovers, managed, row_findings = (
+    import_module(f"reconciler.diff.{name}") for name in ("interrupted", "leftovers", "managed", "row_findings")
 )
 
 
@@ -93,6 +93,14 @@ def _elsewhere(patch: Patch) -> None:
     patch.setattr(judge, "_from_elsewhere", lambda *_: None)
 
 
+def _rows_hold_nothing(patch: Patch) -> None:
+    patch.setattr(recorded.Rows, "holders", lambda *_: iter(()))
+
+
+def _create_never_late(patch: Patch) -> None:
+    patch.setattr(row_findings, "create_ends_ms", lambda *_args, **_kwargs: 0)
+
+
 def _cleared_too_early(patch: Patch) -> None:
     patch.setattr(interrupted, "_early", lambda *_: None)
 
@@ -132,6 +140,8 @@ def _worlds(*scenes: str, condition: Condition = CALM) -> Iterator[Recipe]:
         (_takes_along, _worlds("takes a stranger's local volume along")),
         (_wish_of_the_fleet, _worlds(*["leftover"] * 9)),
         (_elsewhere, _worlds(*["leftover"] * 9)),
+        (_rows_hold_nothing, _worlds("worker at work", "worker at work")),
+        (_create_never_late, _worlds("create that made nothing")),
         (_cleared_too_early, _worlds("interrupted create in ci/prod")),
     ],
 )

@@ -21,8 +21,8 @@ from tests.worlds.visitors import Visitor
 HONEST = 24
 LYING = 2 * len(KINDS)
 VISITED = 24
-# Kinds that need rows of workers, or policies: those have worlds of their own.
-NOT_HERE = {FindingKind.UNRECORDED, FindingKind.UNRESOLVED_CREATE, FindingKind.STALE_ROW, FindingKind.POLICY}
+# Policies have worlds of their own.
+NOT_HERE = {FindingKind.POLICY}
 STEP = 12
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from reconciler.model.finding import ActionKind, Finding, FindingKind, Subject, Verdict
+from reconciler.model.finding import ROW, ActionKind, Finding, FindingKind, Subject, Verdict
 
 
 class Whose(StrEnum):
@@ -102,7 +102,7 @@ class Interrupted:
 class Truth:
     """`first`: the findings of the first sweep. `last`: those that are left when everything right has been done.
 
-    `adoptable`: (stack, URN) -> the id that may enter that state under it.
+    `adoptable`: (stack, URN) -> the id that may enter that state under it. `workers`: worker -> its true machine.
     """
 
     things: Mapping[str, Thing]
@@ -110,12 +110,15 @@ class Truth:
     last: tuple[Expected, ...]
     interrupted: tuple[Interrupted, ...] = ()
     adoptable: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    workers: Mapping[str, str] = field(default_factory=dict)
 
 
 def subject_text(subject: Subject) -> str:
-    """`server fr-par-1/ID`, `slot FLEET/N`, `urn URN`, `list KIND PLACE`."""
+    """`server fr-par-1/ID`, `slot FLEET/N`, `row WORKER`, `urn URN`, `list KIND PLACE`."""
     if subject.ref is not None:
         return str(subject.ref)
+    if subject.kind == ROW:
+        return f"row {subject.id}"
     if subject.kind == "slot":
         return f"slot {subject.worker}"
     if subject.urn is not None:
