@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reconciler.model.finding import ActionKind, FindingKind, Verdict
 from reconciler.simulator import effects
 from reconciler.simulator.generate import Worker
-from tests.worlds.draft import LONG, NOW, REVISION, SCOPE, Draft, Row
+from tests.worlds.draft import BORN, LONG, NOW, REVISION, SCOPE, Draft, Row
 from tests.worlds.scenes import scene
 from tests.worlds.truth import Whose
 
@@ -87,10 +89,15 @@ def made_nothing(draft: Draft) -> None:
 
 @scene("create whose answer was lost", FindingKind.UNRESOLVED_CREATE)
 def answer_lost(draft: Draft) -> None:
-    """Attached to its row; as it never says that it is ready, it goes when its bootstrap is overdue."""
-    zone = draft.zone()
-    row = _row(draft, zone, state="provisioning")
+    """Attached to its row; as it never says that it is ready, it goes when its bootstrap is overdue. One that was there
+    before the create was sent has a copied tag, and a person says whose it is."""
+    zone, copied = draft.zone(), draft.chance.random() < 0.3
+    row = _row(draft, zone, state="provisioning", sent_ms=LONG if copied else BORN - 1000)
     made, texts = _machine(draft, row.id, zone)
+    if copied:
+        said: dict[str, Any] = {"verdict": Verdict.ASK, "action": ActionKind.ATTACH, "when": "both"}
+        draft.expect(FindingKind.UNRESOLVED_CREATE, f"row {row.id}", texts[0], **said)
+        return
     ids = [one for one in (made.server, made.root, made.ip) if one]
     draft.is_(Whose.LEFTOVER, *ids, destroy=True, from_ms=NOW + _BOOTSTRAP_MS)
     draft.remember(made.server, source="state", fleet=draft.label)
