@@ -61,8 +61,8 @@ adoption: setup ## interrupted creates taken into the state, every shape (about 
 	@$(ENGINE) && $(VENV)/python -m tests.e2e.adoption
 	@echo "adoption: done" >&2
 
-lies: setup ## a thousand generated worlds with one lie each (about 7 min); ends with the counts
-	@echo "lies: a thousand worlds, each with one lie: nothing may be destroyed that should stay (about 7 min)" >&2
+lies: setup ## a thousand generated worlds with one lie each (about 5 min); ends with the counts
+	@echo "lies: a thousand worlds, each with one lie: nothing may be destroyed that should stay (about 5 min)" >&2
 	@$(VENV)/python -m tests.worlds --count 1000
 	@echo "lies: done" >&2
 
