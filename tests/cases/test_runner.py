@@ -115,7 +115,7 @@ why: a text
 stacks: {ci/prod: {fleets: {burst: {max: 4}}}}
 resources:
   - server: {name: m1, fleet: burst, worker: w1}
-  - server: {name: m2, fleet: burst, worker: w2}
+  - server: {name: m2, fleet: burst, worker: w2, age: 1d}
 records:
   - {worker: w1, fleet: burst, state: busy, machine: m1, sent: 1d}
   - {worker: w2, fleet: burst, state: provisioning, sent: 1d}
