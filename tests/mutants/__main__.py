@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Queue
@@ -101,20 +103,41 @@ def run_cases(tree: Path, cases: Sequence[str]) -> Verdict:
     return Verdict(not failures, done.stdout)
 
 
-def patch(tree: Path, mutant: Mutant, *, reverse: bool = False) -> bool:
-    command = ["patch", "-p1", "--batch", "--silent", "--fuzz=3", "--reject-file=-", "-i", str(HERE / mutant.patch)]
-    done = subprocess.run([*command, *(["-R"] if reverse else [])], cwd=tree, capture_output=True, check=False)
-    return done.returncode == 0
+def patched_files(mutant: Mutant) -> list[str]:
+    """What the patch changes, by its own headers."""
+    headers = re.findall(r"^\+\+\+ b/(\S+)", (HERE / mutant.patch).read_text(), flags=re.M)
+    return list(dict.fromkeys(headers))
+
+
+@contextmanager
+def broken(tree: Path, mutant: Mutant) -> Iterator[str]:
+    """The tree with the mutant in it, and as it was afterwards, whatever the patch made of it. What is wrong with the
+    patch, if anything: a hunk that only fits somewhere else makes a text that is no program."""
+    originals = {tree / name: (tree / name).read_bytes() for name in patched_files(mutant)}
+    command = ["patch", "-p1", "--batch", "--silent", "--no-backup-if-mismatch", "--fuzz=3", "--reject-file=-"]
+    done = subprocess.run([*command, "-i", str(HERE / mutant.patch)], cwd=tree, capture_output=True, check=False)
+    try:
+        yield "the patch no longer applies" if done.returncode else _no_program(originals)
+    finally:
+        for path, text in originals.items():
+            path.write_bytes(text)
+
+
+def _no_program(paths: Iterable[Path]) -> str:
+    for path in paths:
+        try:
+            compile(path.read_bytes(), str(path), "exec")
+        except SyntaxError as error:
+            return f"the patch makes no program of {path.name}: line {error.lineno}: {error.msg}"
+    return ""
 
 
 def judge(tree: Path, mutant: Mutant) -> tuple[bool, str]:
     """Whether all that must notice the mutant did, and one line about it."""
-    if not patch(tree, mutant):
-        return False, "the patch no longer applies"
-    try:
+    with broken(tree, mutant) as wrong:
+        if wrong:
+            return False, wrong
         found = [_notices(tree, run, name) for run, name in _witnesses(mutant)]
-    finally:
-        patch(tree, mutant, reverse=True)
     return all(caught for caught, _ in found), "; ".join(text for _, text in found)
 
 
