@@ -20,4 +20,7 @@ def no_search_for_cycles() -> Iterator[None]:
         yield
     finally:
         if searching:
+            # Into the oldest generation without a look: enabling would begin with a pass over all that was made.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()

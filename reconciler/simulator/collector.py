@@ -16,4 +16,7 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was:
+            # Into the oldest generation without a look: enabling would begin with a pass over all that was made.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
