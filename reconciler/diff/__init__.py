@@ -7,7 +7,6 @@ because state still holds it.
 
 from __future__ import annotations
 
-from reconciler.diff.collector import no_search_for_cycles
 from reconciler.diff.context import Context
 from reconciler.diff.fleet_rows import undeclared_fleets
 from reconciler.diff.incomplete import incomplete
@@ -17,6 +16,7 @@ from reconciler.diff.pending_findings import interrupted, without_doubles
 from reconciler.diff.policy import with_policy
 from reconciler.diff.program import with_programs
 from reconciler.diff.row_findings import row_findings
+from reconciler.kernel.collector import no_search_for_cycles
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.world import World
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reconciler.diff.authority import Entry
-from reconciler.diff.collector import no_search_for_cycles
 from reconciler.diff.context import Context
 from reconciler.diff.ownership import in_use, inline, of_worker
+from reconciler.kernel.collector import no_search_for_cycles
 from reconciler.model.desired import FLEET_TAG, tag_value
 from reconciler.model.finding import Finding, FindingKind
 from reconciler.model.memory import Lineage, SweepRecord

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reconciler.kernel.collector import no_search_for_cycles
 from reconciler.kernel.randomness import Randomness, SeededRandomness
 from reconciler.simulator import effects
 from reconciler.simulator.catalog import LABELS, image_id, local_images
-from reconciler.simulator.collector import no_collection
 from reconciler.simulator.defaults import PROJECT_ID, ZONE
 from reconciler.simulator.mint import Mint
 from reconciler.simulator.records import BlockVolume, FlexibleIp, IpamIp, IpamResource, Nic, Reference, Server, Slot
@@ -215,7 +215,7 @@ def populate(
     mint = Mint(randomness or SeededRandomness(servers), taken=world.__contains__)
     networks = {zone: add_network(world, mint, zone=zone, project=project) for zone in zones} if with_children else {}
     made = []
-    with no_collection():
+    with no_search_for_cycles():
         for number in range(servers):
             zone = zones[number % len(zones)]
             made.append(

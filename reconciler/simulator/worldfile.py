@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from reconciler.kernel.collector import no_search_for_cycles
 from reconciler.kernel.errors import ConfigError
 from reconciler.simulator.catalog import local_images
-from reconciler.simulator.collector import no_collection
 from reconciler.simulator.keys import Key
 from reconciler.simulator.recordjson import Mistyped, Unknown, decode, encode
 from reconciler.simulator.records import BlockVolume
@@ -50,7 +50,7 @@ def parse(text: str, *, name: str = "world", keys: Iterable[Key] | None = None) 
 
 def _read(lines: Iterable[str], *, name: str, keys: Iterable[Key] | None) -> World:
     reader = _Reader(name)
-    with no_collection():
+    with no_search_for_cycles():
         for number, line in enumerate(lines, start=1):
             if (stripped := line.strip(_SPACE)) and stripped[0] != "#":
                 reader.line(number, stripped)
